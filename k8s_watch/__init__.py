@@ -1,0 +1,1 @@
+"""Objects out of an API server, of any type; knows nothing of Gateway API."""

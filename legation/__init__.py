@@ -1,0 +1,1 @@
+"""The product: reads objects, has them translated, serves the result to Envoys, and writes back what became of them."""

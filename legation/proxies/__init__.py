@@ -1,0 +1,1 @@
+"""The Envoys that Legation runs itself."""

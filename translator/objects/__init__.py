@@ -1,0 +1,1 @@
+"""Kubernetes objects as frozen structs, one module a kind."""

@@ -1,0 +1,1 @@
+"""What the specification says, one concept a module; knows nothing of Envoy."""

@@ -1,0 +1,1 @@
+"""Named, versioned bytes to Envoys; knows neither Kubernetes nor Gateway API."""
