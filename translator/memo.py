@@ -1,0 +1,248 @@
+"""Memory for pure functions: each result is kept, with what it read, until one of those values changes.
+
+A query is a function of names that learns about the world only through other queries and through inputs.
+Touching an input marks its readers stale, transitively. Asking for a stale result first refreshes what it
+read last time, in the same order, and runs the function again only if one of those values differs; an equal
+result stops the change there.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from types import TracebackType
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+V = TypeVar("V")
+Names = tuple[Any, ...]
+
+
+class Remembers(Protocol):
+    """Whatever a query asks: it owns the memory that the answers are kept in."""
+
+    @property
+    def memory(self) -> "Memory":
+        """Where results are kept."""
+
+
+W = TypeVar("W", bound=Remembers)
+
+
+def query(function: Callable[Concatenate[W, P], R]) -> Callable[Concatenate[W, P], R]:
+    """Remember what `function` returns for each combination of names."""
+
+    @wraps(function)
+    def remembered(world: W, /, *names: P.args, **_: P.kwargs) -> R:
+        answer: R = world.memory.recall(remembered, world, names)
+        return answer
+
+    return remembered
+
+
+class Cell:
+    """One remembered result: what it read, who read it, and when it last differed."""
+
+    __slots__ = (
+        "changed_at",
+        "due",
+        "failure",
+        "names",
+        "question",
+        "readers",
+        "reads",
+        "running",
+        "stale",
+        "traceback",
+        "value",
+        "verified_at",
+    )
+
+    def __init__(self, question: Callable[..., Any], names: Names) -> None:
+        """Begin without a result: stale, so that the first question computes it."""
+        self.question = question
+        self.names = names
+        self.value: Any = None
+        self.failure: Exception | None = None
+        self.traceback: TracebackType | None = None  # where it failed, without those who asked again since
+        self.reads: dict[Cell, None] = {}
+        self.readers: dict[Cell, None] = {}
+        self.stale = True
+        self.running = False
+        self.changed_at = self.verified_at = -1
+        self.due: set[Names] | None = None  # the table that keeps this cell alive wants to hear of changes
+
+
+class Memory:
+    """All remembered results of one world."""
+
+    def __init__(self) -> None:
+        """Begin with nothing remembered."""
+        self.runs: Counter[str] = Counter()  # how often each query ran: what the benchmarks count
+        self._cells: dict[tuple[Callable[..., Any], Names], Cell] = {}
+        self._running: list[Cell] = []
+        self._unread: dict[Cell, None] = {}
+        self._revision = 0
+
+    def __len__(self) -> int:
+        """Return how many results are kept."""
+        return len(self._cells)
+
+    def recall(self, question: Callable[..., Any], world: Remembers, names: Names) -> Any:
+        """Return the result for these names, computed anew only where something it read has changed."""
+        cell = self.cell(question, names)
+        if self._running:
+            reader = self._running[-1]
+            reader.reads[cell] = None
+            cell.readers[reader] = None
+        if cell.stale:
+            self._refresh(cell, world)
+        if cell.failure is not None:
+            raise cell.failure.with_traceback(cell.traceback)
+        return cell.value
+
+    def cell(self, question: Callable[..., Any], names: Names) -> Cell:
+        """Return the place where this result is kept, made on the first question."""
+        key = (question, names)
+        if (cell := self._cells.get(key)) is None:
+            cell = self._cells[key] = Cell(question, names)
+        return cell
+
+    def touch(self, question: Callable[..., Any], *names: Any) -> None:
+        """Say that an input may have changed: it and all that was made from it turn stale."""
+        assert not self._running, "nothing is put while a query runs"
+        if (cell := self._cells.get((question, names))) is None:
+            return
+        self._revision += 1
+        turned = [cell]
+        while turned:
+            cell = turned.pop()
+            if cell.stale:
+                continue
+            cell.stale = True
+            if cell.due is not None:
+                cell.due.add(cell.names)
+            turned.extend(cell.readers)
+
+    def release(self, cell: Cell) -> None:
+        """Let go of a result that a table kept; it is forgotten unless something else reads it."""
+        cell.due = None
+        self._unread[cell] = None
+
+    def sweep(self) -> None:
+        """Forget results that lost their last reader, and what only they had read."""
+        while self._unread:
+            cell, _ = self._unread.popitem()
+            if cell.readers or cell.due is not None:
+                continue
+            self._cells.pop((cell.question, cell.names), None)
+            self._unlink(cell, cell.reads)
+
+    def _refresh(self, cell: Cell, world: Remembers) -> None:
+        """Make a stale cell fresh, running it only if what it read has changed."""
+        if cell.running:
+            message = f"{cell.question.__name__}{cell.names} asks for itself"
+            raise RecursionError(message)
+        cell.running = True
+        try:
+            if not cell.reads or self._has_moved(cell, world):
+                self._run(cell, world)
+        finally:
+            cell.running = False
+        cell.verified_at = self._revision
+        cell.stale = False
+
+    def _has_moved(self, cell: Cell, world: Remembers) -> bool:
+        """Refresh what the cell read last time, in the same order, up to the first value that differs."""
+        for read in cell.reads:
+            if read.stale:
+                self._refresh(read, world)
+            if read.changed_at > cell.verified_at:
+                return True
+        return False
+
+    def _run(self, cell: Cell, world: Remembers) -> None:
+        """Run the function, noting what it reads, and note whether its result differs."""
+        before, cell.reads = cell.reads, {}
+        value: Any = None
+        failure: Exception | None = None
+        self._running.append(cell)
+        try:
+            value = cell.question.__wrapped__(world, *cell.names)  # type: ignore[attr-defined]  # put there by wraps
+        except Exception as bug:  # noqa: BLE001  # kept as this cell's result: raised again for every reader
+            failure = bug
+        finally:
+            self._running.pop()
+        self.runs[cell.question.__name__] += 1
+        self._unlink(cell, [read for read in before if read not in cell.reads])
+        if failure is not None or cell.failure is not None or cell.changed_at < 0 or value != cell.value:
+            cell.value, cell.failure, cell.changed_at = value, failure, self._revision
+            cell.traceback = failure.__traceback__ if failure else None
+
+    def _unlink(self, cell: Cell, reads: Iterable[Cell]) -> None:
+        for read in reads:
+            read.readers.pop(cell, None)
+            if not read.readers:
+                self._unread[read] = None
+
+
+class Rows(Generic[V]):
+    """What a table holds after a refresh: every row's newest good value, and what is new about it."""
+
+    def __init__(
+        self, values: Mapping[Any, V], changed: frozenset[Any], broken: Mapping[Any, Exception]
+    ) -> None:
+        """Hold the values by key, the keys that differ from last time, and the rows whose query failed."""
+        self.values = values
+        self.changed = changed
+        self.broken = broken
+
+
+class Table(Generic[V]):
+    """One query over many keys: a refresh costs what changed; a row whose query fails stays as it was."""
+
+    def __init__(self, memory: Memory, question: Callable[..., V]) -> None:
+        """Begin without rows."""
+        self._memory = memory
+        self._question = question
+        self._keys: frozenset[Any] = frozenset()
+        self._cells: dict[Any, Cell] = {}
+        self._due: set[Names] = set()
+        self._values: dict[Any, V] = {}
+        self._broken: dict[Any, Exception] = {}
+
+    def keep(self, keys: frozenset[Any], world: Remembers) -> Rows[V]:
+        """Hold exactly these keys, each the query's one name, and bring every stale row up to date."""
+        gone: frozenset[Any] = frozenset()
+        if keys is not self._keys:
+            gone = self._keys - keys
+            for key in gone:
+                self._drop(key)
+            for key in keys - self._keys:
+                self._add(key)
+            self._keys = keys
+        due = tuple(self._due)
+        self._due.clear()
+        news = {key: value for (key,) in due if key in self._cells for value in self._ask(key, world)}
+        if gone or news:  # what was handed out before stays as it was
+            self._values = {key: value for key, value in self._values.items() if key not in gone} | news
+        return Rows(self._values, gone | news.keys(), dict(self._broken))
+
+    def _add(self, key: Any) -> None:
+        cell = self._cells[key] = self._memory.cell(self._question, (key,))
+        cell.due = self._due
+        self._due.add((key,))
+
+    def _drop(self, key: Any) -> None:
+        self._memory.release(self._cells.pop(key))
+        self._broken.pop(key, None)
+
+    def _ask(self, key: Any, world: Remembers) -> tuple[V, ...]:
+        """Bring one row up to date; return its value if that differs."""
+        try:
+            value: V = self._memory.recall(self._question, world, (key,))
+        except Exception as bug:  # noqa: BLE001  # our own mistake: this row stays as it was, all others go on
+            self._broken[key] = bug
+            return ()
+        self._broken.pop(key, None)
+        return () if key in self._values and self._values[key] == value else (value,)

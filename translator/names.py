@@ -1,0 +1,37 @@
+"""How things are called: an object by namespace and name, a reference with its kind."""
+
+from typing import NamedTuple
+
+
+class Name(NamedTuple):
+    """An object's namespace and name; the namespace is empty where the kind has none."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        """As people write it: `shop/pay`, or `pay` where there is no namespace."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class Ref(NamedTuple):
+    """An object of any kind, as messages and owners name it."""
+
+    kind: str
+    name: Name
+
+    def __str__(self) -> str:
+        """As people write it: `Service shop/pay`."""
+        return f"{self.kind} {self.name}"
+
+
+class ServicePort(NamedTuple):
+    """One port of one Service: what a backendRef leads to, a policy targets and a cluster is named by."""
+
+    service: Name
+    port: int
+    transport: str = "TCP"  # one number may be open for TCP and for UDP, with different pods' ports behind
+
+    def __str__(self) -> str:
+        """As people write it: `shop/pay:8443`, `infra/dns:53/udp`."""
+        return f"{self.service}:{self.port}{'' if self.transport == 'TCP' else '/' + self.transport.lower()}"

@@ -1,0 +1,40 @@
+"""What a rule found about something a user wrote: a value or a refusal, and the conditions that say so."""
+
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Refused(Struct, frozen=True):
+    """Something a user wrote that cannot be honoured: it fails, and this is why."""
+
+    reason: str
+    message: str
+
+
+class Condition(Struct, frozen=True):
+    """One condition of a status, without its times: those are added when it is written."""
+
+    type: str
+    status: bool
+    reason: str
+    message: str = ""
+
+
+class Verdict(Struct, Generic[T_co], frozen=True):
+    """One reading of what a user wrote, for the Envoy resource and for the status alike."""
+
+    value: T_co
+    conditions: tuple[Condition, ...]
+
+
+def holds(type_: str, reason: str | None = None, message: str = "") -> Condition:
+    """Return a condition that is True; its reason is its type where none is given."""
+    return Condition(type_, status=True, reason=reason or type_, message=message)
+
+
+def fails(type_: str, reason: str, message: str) -> Condition:
+    """Return a condition that is False, with the reason and a sentence for the person who reads it."""
+    return Condition(type_, status=False, reason=reason, message=message)

@@ -1,0 +1,140 @@
+"""The inputs: objects by kind and name, relations between them, and facts; every read is remembered."""
+
+from bisect import bisect_left, insort
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, Generic, TypeVar
+
+from translator.memo import Memory, query
+from translator.names import Name
+
+T = TypeVar("T")
+
+
+class Index(Generic[T]):
+    """A relation, declared next to the rule that needs it: the keys under which an object is found."""
+
+    def __init__(self, kind: type[T], keys: Callable[[T], Iterable[Hashable]]) -> None:
+        """Relate each object of `kind` to the keys that `keys` names for it."""
+        self.kind = kind
+        self.keys = keys
+
+
+class Fact(Generic[T]):
+    """An input that is no object, such as the time or where the system's roots are; it always has a value."""
+
+    def __init__(self, title: str, otherwise: T) -> None:
+        """Name a fact and say what holds until it is put."""
+        self.title = title
+        self.otherwise = otherwise
+
+
+class World:
+    """All that a translation may know."""
+
+    def __init__(self, indexes: Iterable[Index[Any]] = ()) -> None:
+        """Begin empty, keeping these relations."""
+        self.memory = Memory()
+        self._objects: dict[type, dict[Name, Any]] = {}
+        self._names: dict[type, list[Name]] = {}
+        self._facts: dict[Fact[Any], Any] = {}
+        self._indexes: dict[type, list[Index[Any]]] = {}
+        self._members: dict[Index[Any], dict[Hashable, list[Name]]] = {}
+        for index in indexes:
+            self._indexes.setdefault(index.kind, []).append(index)
+            self._members[index] = {}
+
+    def put(self, kind: type[T], name: Name, thing: T | None) -> None:
+        """Set an object, or remove it by None; what was made from it turns stale."""
+        objects = self._objects.setdefault(kind, {})
+        before = objects.get(name)
+        if before == thing:
+            return
+        if thing is None:
+            del objects[name]
+        else:
+            objects[name] = thing
+        self.memory.touch(_thing, kind, name)
+        if (before is None) != (thing is None):
+            _toggle(self._names.setdefault(kind, []), name)
+            self.memory.touch(_names, kind)
+        for index in self._indexes.get(kind, ()):
+            self._relate(index, name, before, thing)
+
+    def state(self, fact: Fact[T], value: T) -> None:
+        """Set a fact; what was made from it turns stale."""
+        if self._facts.get(fact, fact.otherwise) != value:
+            self._facts[fact] = value
+            self.memory.touch(_fact, fact)
+
+    def get(self, kind: type[T], name: Name) -> T | None:
+        """Return an object, if it is there."""
+        found: T | None = _thing(self, kind, name)
+        return found
+
+    def must(self, kind: type[T], name: Name) -> T:
+        """Return an object that the caller knows to be there."""
+        found = self.get(kind, name)
+        assert found is not None, f"{kind.__name__} {name} is not there"
+        return found
+
+    def names(self, kind: type) -> frozenset[Name]:
+        """Return the names of all objects of a kind."""
+        return _names(self, kind)
+
+    def where(self, index: Index[T], key: Hashable) -> tuple[T, ...]:
+        """Return the objects found under a key, in the order of their names; for narrow relations."""
+        found: tuple[T, ...] = _found(self, index, key)
+        return found
+
+    def names_where(self, index: Index[Any], key: Hashable) -> tuple[Name, ...]:
+        """Return the names found under a key: they differ only when one joins or leaves."""
+        return _found_names(self, index, key)
+
+    def fact(self, fact: Fact[T]) -> T:
+        """Return what holds now."""
+        value: T = _fact(self, fact)
+        return value
+
+    def _relate(self, index: Index[T], name: Name, before: T | None, after: T | None) -> None:
+        old = frozenset(index.keys(before)) if before is not None else frozenset()
+        new = frozenset(index.keys(after)) if after is not None else frozenset()
+        for key in old ^ new:
+            members = self._members[index].setdefault(key, [])
+            _toggle(members, name)
+            if not members:
+                del self._members[index][key]
+            self.memory.touch(_found_names, index, key)
+
+
+def _toggle(names: list[Name], name: Name) -> None:
+    """Put a name into a sorted list, or take it out."""
+    place = bisect_left(names, name)
+    if place < len(names) and names[place] == name:
+        del names[place]
+    else:
+        insort(names, name)
+
+
+@query
+def _thing(world: World, kind: type, name: Name) -> Any:
+    return world._objects.get(kind, {}).get(name)  # noqa: SLF001  # the inputs' own query
+
+
+@query
+def _names(world: World, kind: type) -> frozenset[Name]:
+    return frozenset(world._names.get(kind, ()))  # noqa: SLF001  # the inputs' own query
+
+
+@query
+def _found_names(world: World, index: Index[Any], key: Hashable) -> tuple[Name, ...]:
+    return tuple(world._members[index].get(key, ()))  # noqa: SLF001  # the inputs' own query
+
+
+@query
+def _found(world: World, index: Index[Any], key: Hashable) -> tuple[Any, ...]:
+    return tuple(world.must(index.kind, name) for name in _found_names(world, index, key))
+
+
+@query
+def _fact(world: World, fact: Fact[Any]) -> Any:
+    return world._facts.get(fact, fact.otherwise)  # noqa: SLF001  # the inputs' own query
