@@ -1,0 +1,35 @@
+"""Secret: certificates with their keys, and bundles of trust; decoded only when somebody asks."""
+
+import base64
+import binascii
+from typing import ClassVar
+
+from msgspec import field
+
+from translator.objects.meta import ObjectMeta, Part
+
+
+class Secret(Part, frozen=True):
+    """Named values in base64, as the API server sends them."""
+
+    also: ClassVar[frozenset[str]] = frozenset({"immutable"})
+
+    metadata: ObjectMeta
+    type: str = "Opaque"
+    data: dict[str, str] = field(default_factory=dict)
+    string_data: dict[str, str] = field(default_factory=dict)
+    api_version: str = "v1"
+
+    def value(self, key: str) -> bytes | None:
+        """Decode one value; None where there is none, or none that is base64."""
+        if key in self.string_data:
+            return self.string_data[key].encode()
+        try:
+            return base64.b64decode(self.data[key], validate=True)
+        except (KeyError, binascii.Error):
+            return None
+
+    def __repr__(self) -> str:
+        """Name the Secret and its keys, and show no value."""
+        keys = ", ".join(sorted({*self.data, *self.string_data}))
+        return f"Secret({self.metadata.namespace}/{self.metadata.name}: {keys})"
