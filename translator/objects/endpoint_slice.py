@@ -40,6 +40,7 @@ class EndpointSlice(Part, frozen=True):
 
     metadata: ObjectMeta
     address_type: Annotated[str, OneOf(("IPv4", "IPv6", "FQDN"))]
-    endpoints: Annotated[tuple[Endpoint, ...], Items(most=1000)] = ()
-    ports: Annotated[tuple[EndpointPort, ...], Items(most=20_000)] = ()
+    # The API server writes `null` where there are none.
+    endpoints: Annotated[tuple[Endpoint, ...], Items(most=1000)] | None = ()
+    ports: Annotated[tuple[EndpointPort, ...], Items(most=20_000)] | None = ()
     api_version: str = "discovery.k8s.io/v1"

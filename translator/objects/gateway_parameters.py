@@ -9,7 +9,7 @@ from translator.objects.meta import LabelSelector, ObjectMeta, Part
 
 
 class BackendTLSParameters(Part, frozen=True):
-    """Whether policies may weaken the check of a backend, and in which namespaces: in all, unless selected."""
+    """Whether policies may weaken the check of a backend, and in which namespaces: all, unless selected."""
 
     insecure_verification: Annotated[str, OneOf(("Forbid", "Permit"))] = "Forbid"
     namespace_selector: LabelSelector | None = None
