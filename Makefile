@@ -1,0 +1,129 @@
+# The one entry: `make` lists what there is to do. All it needs is make and Python 3.11 or newer with the venv module.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+# PYTHON=... picks the interpreter; otherwise the first of these that is new enough.
+PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11)
+JOBS ?= 2
+TESTS ?= tests
+ONCE ?=
+
+BIN := .venv/bin
+PACKAGES := legation k8s_watch translator xds_server
+CHECKED := $(PACKAGES) tests bench $(wildcard demo docs e2e scripts)
+GROUPS := run test lint build
+LOCKS := $(GROUPS:%=requirements/%.lock)
+SOURCES := $(shell find $(PACKAGES) -type f -not -path '*/__pycache__/*')
+# What stands beside the packages: tests of the wheel see all of it, and none of the packages' sources.
+BESIDE := $(filter-out $(PACKAGES) build dist,$(wildcard *))
+
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
+LOCKED := $(PIP_INSTALL) --require-hashes --only-binary :all:
+PYTEST := -m pytest --numprocesses $(JOBS) --dist loadfile
+UV_COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header $(if $(UPGRADE),--upgrade)
+
+# Steps are announced in bold on a terminal, plainly anywhere else.
+say = @if [ -t 1 ]; then printf '\033[1m%s\033[0m\n' '$(1)'; else printf '%s\n' '$(1)'; fi
+
+.PHONY: help
+help: ## list what there is to do
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: setup
+setup: .venv/ready ## make .venv, with every dependency as locked
+
+.PHONY: demo
+demo: .venv/ready ## see TLS to a backend kept and refused, on this machine; ONCE=1 ends by itself
+	@ONCE=$(ONCE) $(BIN)/python -m demo
+
+.PHONY: test
+test: source-test wheel-test ## run the tests: on the sources, then on the built wheel
+
+.PHONY: source-test
+source-test: .venv/ready ## run the tests on the sources; TESTS=tests/translator picks some
+	$(call say,Testing the sources)
+	@$(BIN)/python $(PYTEST) $(TESTS)
+
+.PHONY: wheel-test
+wheel-test: build/wheel-env/ready ## install the wheel in an empty environment and run the quick tests on it
+	$(call say,Testing the wheel)
+	@rm -rf build/elsewhere && mkdir -p build/elsewhere && cp -R $(BESIDE) build/elsewhere/
+	@cd build/elsewhere && ../wheel-env/bin/python tests/installed.py
+	@cd build/elsewhere && ../wheel-env/bin/python $(PYTEST) -p no:cacheprovider -m 'not envoy and not tree' tests
+
+.PHONY: lint
+lint: .venv/ready ## check format, style, types, imports between packages, spelling
+	$(call say,Checking format and style)
+	@$(BIN)/ruff format --check --quiet
+	@$(BIN)/ruff check --quiet
+	$(call say,Checking types)
+	@$(BIN)/mypy
+	$(call say,Checking who imports whom)
+	@found=$$($(BIN)/lint-imports) || { echo "$$found"; exit 1; }
+	$(call say,Checking spelling and pyproject.toml)
+	@$(BIN)/codespell $(CHECKED) $(wildcard *.md)
+	@$(BIN)/validate-pyproject --quiet pyproject.toml
+
+.PHONY: format
+format: .venv/ready ## rewrite the format, and what style rules can mend by themselves
+	@$(BIN)/ruff check --quiet --fix-only
+	@$(BIN)/ruff format --quiet
+
+.PHONY: goldens
+goldens: .venv/ready ## rewrite the expected results of tests/cases; read the difference before you commit it
+	@$(BIN)/python -m pytest --quiet --update-goldens tests/translator/test_cases.py
+
+.PHONY: coverage
+coverage: .venv/ready ## run the tests and list lines and branches that none of them takes
+	@$(BIN)/python $(PYTEST) --quiet --cov --cov-report=term-missing:skip-covered $(TESTS)
+
+.PHONY: bench
+bench: .venv/ready ## run the benchmarks: ratios and counts, each printed with what it compares
+	@for bench in bench/[a-z]*.py; do $(BIN)/python $$bench || exit 1; done
+
+.PHONY: lock
+lock: .venv/ready ## resolve the lock files anew, keeping versions that still fit; UPGRADE=1 takes the newest
+	@$(UV_COMPILE) pyproject.toml -o requirements/run.lock
+	@$(UV_COMPILE) --group pyproject.toml:test -c requirements/run.lock -o requirements/test.lock
+	@$(UV_COMPILE) --group pyproject.toml:lint -c requirements/run.lock -c requirements/test.lock -o requirements/lint.lock
+	@$(UV_COMPILE) --group pyproject.toml:build $(patsubst %,-c requirements/%.lock,run test lint) -o requirements/build.lock
+
+.PHONY: clean
+clean: ## remove everything that make made
+	@rm -rf .venv build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/bin/python:
+	$(call say,Making .venv)
+	@for python in $(PYTHONS); do \
+	  if $$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	    if $$python -m venv .venv; then exit 0; fi; \
+	    rm -rf .venv; \
+	    echo "$$python cannot make a virtual environment: install its venv module (Debian, Ubuntu: python3-venv)." >&2; \
+	    exit 1; \
+	  fi; \
+	done; \
+	echo 'Legation needs Python 3.11 or newer, and none of these is: $(PYTHONS). Name one: make PYTHON=/path/to/python3.' >&2; \
+	exit 1
+
+.venv/ready: .venv/bin/python $(LOCKS) pyproject.toml
+	$(call say,Installing what is locked (a minute the first time))
+	@$(BIN)/python $(LOCKED) $(LOCKS:%=-r %)
+	@$(BIN)/python $(PIP_INSTALL) --no-deps --no-build-isolation --no-index --editable .
+	@mkdir -p build && touch $@
+
+build/wheel: .venv/ready $(SOURCES) pyproject.toml README.md LICENSE
+	$(call say,Building the wheel)
+	@rm -rf $@ && $(BIN)/python -m build --wheel --no-isolation --outdir $@ > build/wheel.log || { cat build/wheel.log; exit 1; }
+
+build/wheel-env/locked: requirements/run.lock requirements/test.lock .venv/ready
+	$(call say,Making an empty environment for the wheel)
+	@$(BIN)/python -m venv --clear build/wheel-env
+	@build/wheel-env/bin/python $(LOCKED) -r requirements/run.lock -r requirements/test.lock
+	@touch $@
+
+build/wheel-env/ready: build/wheel-env/locked build/wheel
+	@build/wheel-env/bin/python $(PIP_INSTALL) --no-deps --no-index --force-reinstall build/wheel/*.whl
+	@touch $@

@@ -1,0 +1,10 @@
+"""What every test may count on: marks that follow from what a test module uses."""
+
+import pytest
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that start a real Envoy, so that a quick run can leave them out."""
+    for item in items:
+        if isinstance(item, pytest.Function) and hasattr(item.module, "running_envoy"):
+            item.add_marker("envoy")
