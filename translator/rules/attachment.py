@@ -1,0 +1,229 @@
+"""Which route attaches to which listener, for which hostnames, and why not."""
+
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from translator.memo import query
+from translator.names import Name, Ref
+from translator.objects.grpc_route import GRPCRoute
+from translator.objects.http_route import HTTPRoute
+from translator.objects.listener_set import ListenerSet
+from translator.objects.references import GATEWAY_GROUP, ParentReference
+from translator.objects.tcp_route import TCPRoute
+from translator.objects.tls_route import TLSRoute
+from translator.objects.udp_route import UDPRoute
+from translator.rules import listeners
+from translator.rules.gateways import ours
+from translator.rules.hostnames import EVERY, intersection
+from translator.rules.listener_sets import Slot, age, declared, gateway_of, labels, set_refusal, slots
+from translator.rules.status import ParentRef
+from translator.verdict import Refused
+from translator.world import Index, World
+
+Route = HTTPRoute | GRPCRoute | TLSRoute | TCPRoute | UDPRoute
+ROUTES: dict[str, type[Route]] = {
+    kind.__name__: kind for kind in (HTTPRoute, GRPCRoute, TLSRoute, TCPRoute, UDPRoute)
+}
+
+
+class Hosted(NamedTuple):
+    """One hostname that a route serves at a listener: what both have in common, and what the route had said."""
+
+    hostname: str
+    written: str
+
+
+class Attached(NamedTuple):
+    """A listener that took a route."""
+
+    slot: Slot
+    hosts: tuple[Hosted, ...]
+
+
+class Guest(NamedTuple):
+    """A route as the listener sees it that took it."""
+
+    name: Name
+    hosts: tuple[Hosted, ...]
+
+
+class Parent(Struct, frozen=True):
+    """What became of one parentRef that leads to a Gateway of ours."""
+
+    ref: ParentRef
+    gateway: Name
+    attached: tuple[Attached, ...]
+    refusal: Refused | None
+
+
+def _targets(route: Route) -> list[Ref]:
+    """Return the objects that a route's parentRefs name."""
+    return [
+        _target(route.metadata.namespace, ref) for ref in route.spec.parent_refs if ref.group == GATEWAY_GROUP
+    ]
+
+
+def _target(namespace: str, ref: ParentReference) -> Ref:
+    return Ref(ref.kind, Name(ref.namespace or namespace, ref.name))
+
+
+ROUTES_BY_PARENT = {kind: Index(struct, _targets) for kind, struct in ROUTES.items()}
+
+
+@query
+def parents(world: World, route: Ref) -> tuple[Parent, ...]:
+    """Return what became of each parentRef; those that lead to nothing of ours are left out."""
+    written = world.must(ROUTES[route.kind], route.name)
+    found = []
+    for ref in written.spec.parent_refs:
+        target = _target(route.name.namespace, ref)
+        gateway = _gateway(world, target) if ref.group == GATEWAY_GROUP else None
+        if gateway is not None:
+            found.append(_attach(world, route, ref, target, gateway))
+    return tuple(found)
+
+
+@query
+def attached(world: World, slot: Slot, kind: str) -> tuple[Guest, ...]:
+    """Return the routes of a kind that a listener took, by name."""
+    return _taken(world, slot.owner, kind).get(slot, ())
+
+
+@query
+def _taken(world: World, owner: Ref, kind: str) -> dict[Slot, tuple[Guest, ...]]:
+    """Return all that the listeners of one object took: asked once, not once a listener."""
+    guests: dict[Slot, dict[Name, dict[Hosted, None]]] = {}
+    for name in world.names_where(ROUTES_BY_PARENT[kind], owner):
+        for parent in parents(world, Ref(kind, name)):
+            for each in parent.attached:
+                if each.slot.owner == owner:
+                    hosts = guests.setdefault(each.slot, {}).setdefault(name, {})
+                    hosts.update(dict.fromkeys(each.hosts))
+    return {
+        slot: tuple(Guest(name, tuple(hosts)) for name, hosts in taken.items())
+        for slot, taken in guests.items()
+    }
+
+
+@query
+def rivals(world: World, slot: Slot) -> frozenset[Ref]:
+    """Return the routes that lose their hostnames at a listener to an older route of the other HTTP kind.
+
+    Requests are never spread over rules of both kinds: the older route keeps what the two have in common.
+    """
+    if not all(world.names_where(ROUTES_BY_PARENT[kind], slot.owner) for kind in listeners.HTTP_KINDS):
+        return frozenset()
+    refs = [
+        Ref(kind, name)
+        for kind in listeners.HTTP_KINDS
+        for name in world.names_where(ROUTES_BY_PARENT[kind], slot.owner)
+        if admitted(world, Ref(kind, name), slot)
+    ]
+    standing: list[Ref] = []
+    lost = set()
+    for ref in sorted(refs, key=lambda ref: age(world.must(ROUTES[ref.kind], ref.name))):
+        others = (other for other in standing if other.kind != ref.kind)
+        if any(_overlap(world, ref, other, slot) for other in others):
+            lost.add(ref)
+        else:
+            standing.append(ref)
+    return frozenset(lost)
+
+
+@query
+def admitted(world: World, route: Ref, slot: Slot) -> tuple[Hosted, ...]:
+    """Return what a route would serve at a listener if no route of another kind were in its way."""
+    written = world.must(ROUTES[route.kind], route.name)
+    for ref in written.spec.parent_refs:
+        if ref.group == GATEWAY_GROUP and _target(route.name.namespace, ref) == slot.owner:
+            listener = declared(world, slot)
+            named = ref.section_name in (None, listener.name) and ref.port in (None, listener.port)
+            if named and _allows(world, slot, route):
+                return _hosts(world, route, slot)
+    return ()
+
+
+def _overlap(world: World, one: Ref, other: Ref, slot: Slot) -> bool:
+    theirs = admitted(world, other, slot)
+    return any(intersection(a.hostname, b.hostname) for a in admitted(world, one, slot) for b in theirs)
+
+
+def _gateway(world: World, target: Ref) -> Name | None:
+    """Return the Gateway of ours that a parent stands for."""
+    if target.kind == "Gateway":
+        return target.name if target.name in ours(world) else None
+    if target.kind == "ListenerSet" and world.get(ListenerSet, target.name) is not None:
+        return gateway_of(world, target.name)
+    return None
+
+
+def _attach(world: World, route: Ref, ref: ParentReference, target: Ref, gateway: Name) -> Parent:
+    """Try every listener that a parentRef could mean; the refusal that came furthest is told."""
+    named = [
+        slot
+        for slot in slots(world, gateway)
+        if slot.owner == target
+        and ref.section_name in (None, slot.section)
+        and ref.port in (None, declared(world, slot).port)
+    ]
+    allowed = [slot for slot in named if _allows(world, slot, route)]
+    hosted = [Attached(slot, found) for slot in allowed if (found := _hosts(world, route, slot))]
+    winning = [each for each in hosted if route not in rivals(world, each.slot)]
+    return Parent(
+        ref=_written(ref),
+        gateway=gateway,
+        attached=tuple(winning),
+        refusal=None if winning else _refusal(world, target, route, (len(named), len(allowed), len(hosted))),
+    )
+
+
+def _refusal(world: World, target: Ref, route: Ref, passed: tuple[int, int, int]) -> Refused:
+    """Tell the last hurdle that a route did not take; `passed` counts the listeners that were left after each."""
+    named, allowed, hosted = passed
+    if not named:
+        broken = set_refusal(world, target.name) if target.kind == "ListenerSet" else None
+        why = (
+            f"{target} is not accepted: {broken.message}"
+            if broken
+            else f"{target} has no listener of that name and port"
+        )
+        return Refused("NoMatchingParent", why)
+    if not allowed:
+        return Refused(
+            "NotAllowedByListeners",
+            f"no listener of {target} takes a {route.kind} from {route.name.namespace}",
+        )
+    if not hosted:
+        return Refused(
+            "NoMatchingListenerHostname", f"no listener of {target} has a hostname in common with the route"
+        )
+    return Refused("HostnameConflict", f"an older route of another kind holds these hostnames at {target}")
+
+
+def _allows(world: World, slot: Slot, route: Ref) -> bool:
+    """Say whether a listener takes routes of this kind from this namespace."""
+    if route.kind not in listeners.judge(world, slot).kinds:
+        return False
+    namespaces = declared(world, slot).allowed_routes.namespaces
+    match namespaces.from_:
+        case "All":
+            return True
+        case "Selector":
+            selector = namespaces.selector
+            return selector is not None and selector.matches(labels(world, route.name.namespace))
+        case _:
+            return route.name.namespace == slot.owner.name.namespace
+
+
+def _hosts(world: World, route: Ref, slot: Slot) -> tuple[Hosted, ...]:
+    """Return the hostnames that a route and a listener have in common."""
+    written = world.must(ROUTES[route.kind], route.name)
+    names = () if isinstance(written, TCPRoute | UDPRoute) else written.spec.hostnames
+    listening = listeners.judge(world, slot).hostname
+    pairs = [(intersection(listening, name), name) for name in names or (EVERY,)]
+    return tuple(Hosted(common, name) for common, name in pairs if common is not None)
+
+
+def _written(ref: ParentReference) -> ParentRef:
+    return ParentRef(ref.group, ref.kind, ref.name, ref.namespace, ref.section_name, ref.port)

@@ -1,0 +1,122 @@
+"""Which classes and Gateways are ours, whether they can be served, and where their listeners bind."""
+
+from ipaddress import ip_address
+
+from msgspec import Struct
+
+from translator.memo import query
+from translator.names import Name
+from translator.objects.gateway import Gateway, GatewaySpecAddress
+from translator.objects.gateway_class import GatewayClass
+from translator.objects.gateway_parameters import GatewayParameters
+from translator.objects.kinds import LEGATION_GROUP
+from translator.objects.references import GATEWAY_GROUP
+from translator.verdict import Refused
+from translator.world import Fact, Index, World
+
+CONTROLLER = "legation.dev/gateway-controller"
+GATEWAY = (GATEWAY_GROUP, "Gateway")
+
+CLASSES_BY_CONTROLLER = Index(GatewayClass, lambda each: [each.spec.controller_name])
+GATEWAYS_BY_CLASS = Index(Gateway, lambda gateway: [gateway.spec.gateway_class_name])
+
+
+class Binding(Struct, frozen=True):
+    """Where listeners bind on the machine that Envoy runs on, when their Gateway does not say."""
+
+    address: str = "0.0.0.0"  # noqa: S104  # a proxy in its own pod serves every address of it
+    port_offset: int = 0
+
+
+class Delivery(Struct, frozen=True):
+    """What a Gateway's Envoys made of the newest configuration: an input, put by whoever serves them."""
+
+    acknowledged: bool
+    rejections: tuple[str, ...] = ()  # each names the resource and gives Envoy's words
+
+
+BINDING = Fact("where listeners bind", Binding())
+
+
+@query
+def ours(world: World) -> frozenset[Name]:
+    """Return the Gateways whose class names our controller."""
+    classes = world.names_where(CLASSES_BY_CONTROLLER, CONTROLLER)
+    return frozenset(name for each in classes for name in world.names_where(GATEWAYS_BY_CLASS, each.name))
+
+
+@query
+def class_refusal(world: World, name: Name) -> Refused | None:
+    """Say why a class of ours cannot be served, if so."""
+    ref = world.must(GatewayClass, name).spec.parameters_ref
+    if ref is None:
+        return None
+    return _parameters_refusal(world, (ref.group, ref.kind), Name(ref.namespace or "", ref.name))
+
+
+@query
+def refusal(world: World, name: Name) -> Refused | None:
+    """Say why a Gateway of ours cannot be served at all, if so."""
+    gateway = world.must(Gateway, name)
+    class_name = Name("", gateway.spec.gateway_class_name)
+    if (broken := class_refusal(world, class_name)) is not None:
+        return Refused("InvalidParameters", f"GatewayClass {class_name} is not accepted: {broken.message}")
+    infrastructure = gateway.spec.infrastructure
+    if infrastructure is not None and (ref := infrastructure.parameters_ref) is not None:
+        target = Name(name.namespace, ref.name)
+        if (broken := _parameters_refusal(world, (ref.group, ref.kind), target)) is not None:
+            return broken
+    return _unsupported(gateway) or _unsupported_address(gateway.spec.addresses)
+
+
+@query
+def binding(world: World, name: Name) -> tuple[str, ...]:
+    """Return the addresses that a Gateway's listeners bind to."""
+    asked = world.must(Gateway, name).spec.addresses
+    ordinary = world.fact(BINDING).address
+    return tuple(dict.fromkeys(address.value or ordinary for address in asked)) or (ordinary,)
+
+
+def _parameters_refusal(world: World, kind: tuple[str, str], name: Name) -> Refused | None:
+    if kind != (LEGATION_GROUP, "GatewayParameters"):
+        return Refused(
+            "InvalidParameters", f"parametersRef must name a GatewayParameters of {LEGATION_GROUP}"
+        )
+    if not name.namespace:
+        return Refused("InvalidParameters", f"parametersRef to {name} needs the namespace it lies in")
+    if world.get(GatewayParameters, name) is None:
+        return Refused(
+            "InvalidParameters", f"GatewayParameters {name} does not exist; create it or drop the reference"
+        )
+    return None
+
+
+def _unsupported(gateway: Gateway) -> Refused | None:
+    """Refuse what a later version honours, so that nobody believes it in force."""
+    spec = gateway.spec
+    if spec.tls is not None and spec.tls.backend is not None:
+        return Refused("Invalid", "spec.tls.backend: client certificates for backends are not supported yet")
+    if spec.default_scope not in (None, "None"):
+        return Refused("Invalid", "spec.defaultScope: default Gateways are not supported yet; use parentRefs")
+    return None
+
+
+def _unsupported_address(addresses: tuple[GatewaySpecAddress, ...]) -> Refused | None:
+    for address in addresses:
+        if address.type != "IPAddress":
+            return Refused(
+                "UnsupportedAddress", f"spec.addresses: type {address.type} is not supported; use IPAddress"
+            )
+        if address.routability:
+            return Refused("UnsupportedAddress", "spec.addresses: routability is not supported yet")
+        if address.value and not _is_ip(address.value):
+            return Refused("UnsupportedAddress", f"spec.addresses: {address.value} is no IP address")
+    return None
+
+
+def _is_ip(value: str) -> bool:
+    try:
+        ip_address(value)
+    except ValueError:
+        return False
+    return True

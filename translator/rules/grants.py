@@ -1,0 +1,42 @@
+"""ReferenceGrant: which references may cross from one namespace into another."""
+
+from typing import NamedTuple
+
+from translator.memo import query
+from translator.names import Name
+from translator.objects.reference_grant import ReferenceGrant
+from translator.world import Index, World
+
+
+class Pointer(NamedTuple):
+    """An object that refers to others, as a grant names it."""
+
+    group: str
+    kind: str
+    namespace: str
+
+
+class Pointee(NamedTuple):
+    """An object that is referred to, as a grant names it."""
+
+    group: str
+    kind: str
+    name: Name
+
+
+GRANTS_BY_NAMESPACE = Index(ReferenceGrant, lambda grant: [grant.metadata.namespace])
+
+
+@query
+def permitted(world: World, pointer: Pointer, pointee: Pointee) -> bool:
+    """Say whether a reference may be followed: inside a namespace always, across only by the owner's grant."""
+    if pointer.namespace == pointee.name.namespace:
+        return True
+    return any(
+        any((source.group, source.kind, source.namespace) == pointer for source in grant.spec.from_)
+        and any(
+            (to.group, to.kind) == pointee[:2] and to.name in (None, pointee.name.name)
+            for to in grant.spec.to
+        )
+        for grant in world.where(GRANTS_BY_NAMESPACE, pointee.name.namespace)
+    )

@@ -1,0 +1,35 @@
+"""Hostnames: which one covers which, what two have in common, and which of several comes first.
+
+A name is exact, or `*.` and a suffix that covers everything below it, or `*`, which covers all and is what an
+absent hostname is read as.
+"""
+
+from collections.abc import Iterable
+
+EVERY = "*"
+
+
+def covers(wide: str, name: str) -> bool:
+    """Say whether all that `name` stands for is also what `wide` stands for."""
+    if wide in (EVERY, name):
+        return True
+    return wide.startswith("*.") and name.endswith(wide[1:]) and len(name) > len(wide) - 1
+
+
+def intersection(one: str, other: str) -> str | None:
+    """Return the narrower of two names where one covers the other, else None."""
+    if covers(one, other):
+        return other
+    return one if covers(other, one) else None
+
+
+def specificity(name: str) -> tuple[int, int]:
+    """Order names so that the more specific is greater: by characters if exact, else by characters at all."""
+    if name == EVERY:
+        return (0, 0)
+    return (0, len(name)) if name.startswith("*.") else (len(name), len(name))
+
+
+def narrowest(names: Iterable[str], host: str) -> str | None:
+    """Return the most specific of the names that cover a host."""
+    return max((name for name in names if covers(name, host)), key=specificity, default=None)

@@ -1,0 +1,94 @@
+"""ListenerSet: which sets a Gateway takes listeners from, in which order (GEP-1713)."""
+
+from typing import NamedTuple
+
+from translator.memo import query
+from translator.names import Name, Ref
+from translator.objects.gateway import Gateway
+from translator.objects.kinds import Object
+from translator.objects.listener_set import ListenerSet
+from translator.objects.listeners import Listener
+from translator.objects.namespace import Namespace
+from translator.rules.gateways import GATEWAY, ours, refusal
+from translator.verdict import Refused
+from translator.world import Index, World
+
+
+class Slot(NamedTuple):
+    """One listener's identity: the Gateway it serves, the object that declares it, its name there."""
+
+    gateway: Name
+    owner: Ref
+    section: str
+
+    def __str__(self) -> str:
+        """Name it within its Gateway: by itself, or behind the ListenerSet that declares it."""
+        return self.section if self.owner.kind == "Gateway" else f"{self.owner.name}/{self.section}"
+
+
+def _parent(one: ListenerSet) -> list[Name]:
+    parent = one.spec.parent_ref
+    if (parent.group, parent.kind) != GATEWAY:
+        return []
+    return [Name(parent.namespace or one.metadata.namespace, parent.name)]
+
+
+SETS_BY_GATEWAY = Index(ListenerSet, _parent)
+
+
+def age(thing: Object) -> tuple[float, str, str]:
+    """Order objects by age, the oldest first, then by namespace and name; one without a date comes first."""
+    born = thing.metadata.creation_timestamp
+    return (born.timestamp() if born else 0.0, thing.metadata.namespace, thing.metadata.name)
+
+
+@query
+def gateway_of(world: World, name: Name) -> Name | None:
+    """Return the Gateway of ours that a set wants to join."""
+    parents = _parent(world.must(ListenerSet, name))
+    return parents[0] if parents and parents[0] in ours(world) else None
+
+
+@query
+def set_refusal(world: World, name: Name) -> Refused | None:
+    """Say why a set that wants to join a Gateway of ours may not, if so."""
+    gateway = gateway_of(world, name)
+    assert gateway is not None, f"ListenerSet {name} joins no Gateway of ours"
+    allowed = world.must(Gateway, gateway).spec.allowed_listeners
+    source = allowed.namespaces.from_ if allowed else "None"
+    selector = allowed.namespaces.selector if allowed else None
+    if not (
+        source == "All"
+        or (source == "Same" and name.namespace == gateway.namespace)
+        or (source == "Selector" and selector is not None and selector.matches(labels(world, name.namespace)))
+    ):
+        return Refused("NotAllowed", f"Gateway {gateway} does not allow it: see its spec.allowedListeners")
+    if (broken := refusal(world, gateway)) is not None:
+        return Refused("ParentNotAccepted", f"Gateway {gateway} is not accepted: {broken.message}")
+    return None
+
+
+@query
+def labels(world: World, namespace: str) -> dict[str, str]:
+    """Return what a namespace is selected by; one that nobody declared has just its name."""
+    found = world.get(Namespace, Name("", namespace))
+    return {"kubernetes.io/metadata.name": namespace} | (found.metadata.labels if found else {})
+
+
+@query
+def slots(world: World, gateway: Name) -> tuple[Slot, ...]:
+    """Return the listeners of a Gateway in their precedence: its own first, then each set's, the oldest first."""
+    own = world.must(Gateway, gateway).spec.listeners
+    names = [Slot(gateway, Ref("Gateway", gateway), each.name) for each in own]
+    for one in sorted(world.where(SETS_BY_GATEWAY, gateway), key=age):
+        name = Name(one.metadata.namespace, one.metadata.name)
+        if set_refusal(world, name) is None:
+            names += [Slot(gateway, Ref("ListenerSet", name), each.name) for each in one.spec.listeners]
+    return tuple(names)
+
+
+@query
+def declared(world: World, slot: Slot) -> Listener:
+    """Return a listener as it was written."""
+    owner = world.must(Gateway if slot.owner.kind == "Gateway" else ListenerSet, slot.owner.name)
+    return next(each for each in owner.spec.listeners if each.name == slot.section)

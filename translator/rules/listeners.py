@@ -1,0 +1,191 @@
+"""One listener: whether it is distinct, which kinds it takes, which certificates it shows."""
+
+from itertools import groupby
+
+from msgspec import Struct
+
+from translator.memo import query
+from translator.names import Name
+from translator.objects.gateway import Gateway
+from translator.objects.listeners import Listener
+from translator.objects.references import GATEWAY_GROUP, SecretObjectReference
+from translator.objects.secret import Secret
+from translator.rules.certificates import server_certificate
+from translator.rules.grants import Pointee, Pointer, permitted
+from translator.rules.hostnames import EVERY
+from translator.rules.listener_sets import Slot, declared, slots
+from translator.verdict import Condition, Refused, fails, holds
+from translator.world import World
+
+HTTP_KINDS = ("HTTPRoute", "GRPCRoute")
+KINDS = {
+    "HTTP": HTTP_KINDS,
+    "HTTPS": HTTP_KINDS,
+    "TLS": ("TLSRoute",),
+    "TCP": ("TCPRoute",),
+    "UDP": ("UDPRoute",),
+}
+FAMILIES = {"HTTP": "HTTP", "HTTPS": "TLS", "TLS": "TLS", "TCP": "TCP", "UDP": "UDP"}
+
+
+class Listening(Struct, frozen=True):
+    """One listener as it was judged."""
+
+    port: int
+    protocol: str
+    hostname: str  # `*` where none was given
+    passthrough: bool
+    kinds: tuple[str, ...]
+    certificates: tuple[Name, ...]
+    conflict: Refused | None
+    refusal: Refused | None  # why it is not accepted, apart from conflicts
+    unresolved: tuple[Refused, ...]
+
+    @property
+    def transport(self) -> str:
+        """What carries it: a TCP port and a UDP port of one number are two ports."""
+        return "UDP" if self.protocol == "UDP" else "TCP"
+
+    @property
+    def served(self) -> bool:
+        """Whether anything is configured for it."""
+        lacks_certificate = (
+            self.protocol in ("HTTPS", "TLS") and not self.passthrough and not self.certificates
+        )
+        return self.conflict is None and self.refusal is None and not lacks_certificate
+
+
+@query
+def judge(world: World, slot: Slot) -> Listening:
+    """Read one listener once, for what it serves and the status it is given."""
+    listener = declared(world, slot)
+    kinds, wrong_kinds = _kinds(listener)
+    passthrough = listener.tls is not None and listener.tls.mode == "Passthrough"
+    certificates, wrong_certificates = ((), ()) if passthrough else _certificates(world, slot, listener)
+    return Listening(
+        port=listener.port,
+        protocol=listener.protocol,
+        hostname=listener.hostname or EVERY,
+        passthrough=passthrough,
+        kinds=kinds,
+        certificates=certificates,
+        conflict=conflicts(world, slot.gateway).get(slot),
+        refusal=_refusal(listener) or _asks_clients(world, slot, listener),
+        unresolved=wrong_kinds + wrong_certificates,
+    )
+
+
+@query
+def conflicts(world: World, gateway: Name) -> dict[Slot, Refused]:
+    """Return the listeners that are not distinct: within one object all of them, between objects the later ones."""
+    lost: dict[Slot, Refused] = {}
+    earlier: list[Slot] = []
+    for _, group in groupby(slots(world, gateway), key=lambda slot: slot.owner):
+        peers = list(group)
+        standing = [slot for slot in earlier if slot not in lost]
+        for slot in peers:
+            for rival in [*standing, *(peer for peer in peers if peer != slot)]:
+                if slot not in lost and (clash := _clash(declared(world, slot), declared(world, rival))):
+                    reason, what = clash
+                    lost[slot] = Refused(
+                        reason, f"{what} is also claimed by listener {rival} of {rival.owner}"
+                    )
+        earlier += peers
+    return lost
+
+
+def conditions(listening: Listening) -> tuple[Condition, ...]:
+    """Return what a listener's status says of it, save what Envoys made of it."""
+    conflict, refusal = listening.conflict, listening.refusal or listening.conflict
+    return (
+        fails("Accepted", refusal.reason, refusal.message) if refusal else holds("Accepted"),
+        holds("Conflicted", conflict.reason, conflict.message)
+        if conflict
+        else fails("Conflicted", "NoConflicts", ""),
+        fails(
+            "ResolvedRefs",
+            listening.unresolved[0].reason,
+            "; ".join(each.message for each in listening.unresolved),
+        )
+        if listening.unresolved
+        else holds("ResolvedRefs"),
+    )
+
+
+def _clash(one: Listener, other: Listener) -> tuple[str, str] | None:
+    """Say how two listeners cannot be told apart, if so."""
+    family, rival = FAMILIES.get(one.protocol), FAMILIES.get(other.protocol)
+    if one.port != other.port or family is None or rival is None or (family == "UDP") != (rival == "UDP"):
+        return None
+    if family != rival or family in ("TCP", "UDP"):
+        return ("ProtocolConflict", f"port {one.port}")
+    if one.hostname == other.hostname:
+        return ("HostnameConflict", f"hostname {one.hostname or EVERY} on port {one.port}")
+    return None
+
+
+def _refusal(listener: Listener) -> Refused | None:
+    if listener.protocol not in KINDS:
+        return Refused("UnsupportedProtocol", f"protocol {listener.protocol} is none of {', '.join(KINDS)}")
+    if listener.filters is not None:
+        return Refused("UnsupportedValue", "filters: listener filters are not supported yet")
+    for key in listener.tls.options if listener.tls else ():
+        if "/" not in key or key.startswith("legation.dev/"):
+            return Refused("UnsupportedValue", f"tls.options: {key} is not known")
+    return None
+
+
+def _asks_clients(world: World, slot: Slot, listener: Listener) -> Refused | None:
+    """Refuse HTTPS where clients should prove who they are, as long as nobody would check."""
+    tls = world.must(Gateway, slot.gateway).spec.tls
+    if listener.protocol != "HTTPS" or tls is None or tls.frontend is None:
+        return None
+    return Refused("UnsupportedValue", "spec.tls.frontend: client certificates are not checked yet")
+
+
+def _kinds(listener: Listener) -> tuple[tuple[str, ...], tuple[Refused, ...]]:
+    """Return the kinds of routes that may attach, and a refusal for each that may not."""
+    natural = KINDS.get(listener.protocol, ())
+    asked = listener.allowed_routes.kinds
+    good = tuple(
+        dict.fromkeys(each.kind for each in asked if each.group == GATEWAY_GROUP and each.kind in natural)
+    )
+    bad = tuple(
+        Refused(
+            "InvalidRouteKinds",
+            f"allowedRoutes.kinds: {listener.protocol} takes no {each.kind} of {each.group}",
+        )
+        for each in asked
+        if (each.group, each.kind) not in [(GATEWAY_GROUP, kind) for kind in natural]
+    )
+    return (good if asked else natural, bad)
+
+
+def _certificates(
+    world: World, slot: Slot, listener: Listener
+) -> tuple[tuple[Name, ...], tuple[Refused, ...]]:
+    """Return the Secrets whose certificates can be shown, and a refusal for each other reference."""
+    if FAMILIES.get(listener.protocol) != "TLS":
+        return (), ()
+    refs = listener.tls.certificate_refs if listener.tls else ()
+    if not refs:
+        return (), (Refused("InvalidCertificateRef", "tls.certificateRefs: at least one Secret is needed"),)
+    found = [_certificate(world, slot, ref) for ref in refs]
+    good = tuple(dict.fromkeys(each for each in found if isinstance(each, Name)))
+    return good, tuple(each for each in found if isinstance(each, Refused))
+
+
+def _certificate(world: World, slot: Slot, ref: SecretObjectReference) -> Name | Refused:
+    name = Name(ref.namespace or slot.owner.name.namespace, ref.name)
+    if (ref.group, ref.kind) != ("", "Secret"):
+        return Refused("InvalidCertificateRef", f"tls.certificateRefs: {ref.kind} {name} is no Secret")
+    pointer = Pointer(GATEWAY_GROUP, slot.owner.kind, slot.owner.name.namespace)
+    if not permitted(world, pointer, Pointee("", "Secret", name)):
+        return Refused(
+            "RefNotPermitted",
+            f"tls.certificateRefs: no ReferenceGrant allows Secret {name}",
+        )
+    if world.get(Secret, name) is None:
+        return Refused("InvalidCertificateRef", f"tls.certificateRefs: Secret {name} does not exist")
+    pair = server_certificate(world, name)
+    return pair if isinstance(pair, Refused) else name
