@@ -33,7 +33,8 @@ def query(function: Callable[Concatenate[W, P], R]) -> Callable[Concatenate[W, P
     """Remember what `function` returns for each combination of names."""
 
     @wraps(function)
-    def remembered(world: W, /, *names: P.args, **_: P.kwargs) -> R:
+    def remembered(world: W, /, *names: P.args, **keywords: P.kwargs) -> R:
+        assert not keywords, "a query's names are given by position"
         answer: R = world.memory.recall(remembered, world, names)
         return answer
 
@@ -95,6 +96,8 @@ class Memory:
             reader = self._running[-1]
             reader.reads[cell] = None
             cell.readers[reader] = None
+        elif not cell.readers:  # asked for from outside: nothing says that it will be asked for again
+            self._unread[cell] = None
         if cell.stale:
             self._refresh(cell, world)
         if cell.failure is not None:
@@ -145,7 +148,7 @@ class Memory:
             raise RecursionError(message)
         cell.running = True
         try:
-            if not cell.reads or self._has_moved(cell, world):
+            if not cell.reads or cell.verified_at < 0 or self._has_moved(cell, world):
                 self._run(cell, world)
         finally:
             cell.running = False
@@ -155,6 +158,10 @@ class Memory:
     def _has_moved(self, cell: Cell, world: Remembers) -> bool:
         """Refresh what the cell read last time, in the same order, up to the first value that differs."""
         for read in cell.reads:
+            if (
+                read.running
+            ):  # it waits for this cell: a run asks for it again, and keeps that failure as a result
+                return True
             if read.stale:
                 self._refresh(read, world)
             if read.changed_at > cell.verified_at:
@@ -164,6 +171,7 @@ class Memory:
     def _run(self, cell: Cell, world: Remembers) -> None:
         """Run the function, noting what it reads, and note whether its result differs."""
         before, cell.reads = cell.reads, {}
+        cell.verified_at = -1  # should this run be interrupted, the next question begins it again
         value: Any = None
         failure: Exception | None = None
         self._running.append(cell)
@@ -226,10 +234,11 @@ class Table(Generic[V]):
         news = {key: value for (key,) in due if key in self._cells for value in self._ask(key, world)}
         if gone or news:  # what was handed out before stays as it was
             self._values = {key: value for key, value in self._values.items() if key not in gone} | news
-        return Rows(self._values, gone | news.keys(), dict(self._broken))
+        return Rows(self._values, gone.union(news), dict(self._broken))
 
     def _add(self, key: Any) -> None:
         cell = self._cells[key] = self._memory.cell(self._question, (key,))
+        assert cell.due is None, "another table keeps this row"
         cell.due = self._due
         self._due.add((key,))
 
