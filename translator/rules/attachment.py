@@ -28,7 +28,7 @@ ROUTES: dict[str, type[Route]] = {
 
 
 class Hosted(NamedTuple):
-    """One hostname that a route serves at a listener: what both have in common, and what the route had said."""
+    """One hostname of a route at a listener: what both have in common, and what the route had said."""
 
     hostname: str
     written: str
@@ -179,7 +179,7 @@ def _attach(world: World, route: Ref, ref: ParentReference, target: Ref, gateway
 
 
 def _refusal(world: World, target: Ref, route: Ref, passed: tuple[int, int, int]) -> Refused:
-    """Tell the last hurdle that a route did not take; `passed` counts the listeners that were left after each."""
+    """Tell the hurdle that stopped a route; `passed` counts the listeners that were left after each."""
     named, allowed, hosted = passed
     if not named:
         broken = set_refusal(world, target.name) if target.kind == "ListenerSet" else None

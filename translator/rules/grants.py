@@ -29,7 +29,7 @@ GRANTS_BY_NAMESPACE = Index(ReferenceGrant, lambda grant: [grant.metadata.namesp
 
 @query
 def permitted(world: World, pointer: Pointer, pointee: Pointee) -> bool:
-    """Say whether a reference may be followed: inside a namespace always, across only by the owner's grant."""
+    """Say whether a reference may be followed: always inside a namespace, by a grant across."""
     if pointer.namespace == pointee.name.namespace:
         return True
     return any(

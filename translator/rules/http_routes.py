@@ -1,9 +1,17 @@
-"""HTTPRoute: what happens to a request that one of its rules takes."""
+"""HTTPRoute and GRPCRoute: what happens to a request that one of their rules takes."""
 
 from msgspec import Struct
 
-from translator.rules.backends import Share
-from translator.rules.filters import HeaderChanges, Redirect
+from translator.memo import query
+from translator.names import Ref
+from translator.objects.grpc_route import GRPCRoute, GRPCRouteMatch, GRPCRouteRule
+from translator.objects.http_route import HTTPRoute, HTTPRouteRule
+from translator.rules import filters
+from translator.rules.backends import Share, Traffic, shares
+from translator.rules.filters import Filters, HeaderChanges, Redirect
+from translator.rules.matches import HttpMatch, Rank, grpc_match, grpc_rank, http_match, http_rank
+from translator.verdict import Refused
+from translator.world import World
 
 
 class Forward(Struct, frozen=True):
@@ -25,3 +33,87 @@ class HttpRule(Struct, frozen=True):
 
     action: Forward | Redirect | Fail
     request_headers: HeaderChanges = HeaderChanges()
+
+
+class Ranked(Struct, frozen=True):
+    """One match of a rule, with its rank among the matches of all rules."""
+
+    match: HttpMatch
+    rank: Rank
+
+
+class ReadRule(Struct, frozen=True):
+    """One rule as it was read."""
+
+    matches: tuple[Ranked, ...]
+    rule: HttpRule
+    refusal: Refused | None = None  # why the whole rule fails
+    backends: tuple[
+        Share, ...
+    ] = ()  # all its backendRefs, for the status and for whoever asks what leads where
+
+
+@query
+def rules(world: World, route: Ref) -> tuple[ReadRule, ...]:
+    """Read every rule of an HTTPRoute or a GRPCRoute once, for what it serves and for its status."""
+    if route.kind == "GRPCRoute":
+        written = world.must(GRPCRoute, route.name).spec.rules
+        return tuple(_grpc_rule(world, route, rule) for rule in written or (GRPCRouteRule(),))
+    return tuple(_http_rule(world, route, rule) for rule in world.must(HTTPRoute, route.name).spec.rules)
+
+
+def _http_rule(world: World, route: Ref, rule: HTTPRouteRule) -> ReadRule:
+    found = [http_match(match) for match in rule.matches]
+    backends = shares(world, route, rule.backend_refs, Traffic.HTTP)
+    read = filters.read(rule.filters)
+    refusal = _first(
+        *found, read, *(_backend_filters(ref.filters) for ref in rule.backend_refs), _unsupported(rule)
+    )
+    matches = tuple(Ranked(match, http_rank(match)) for match in found if isinstance(match, HttpMatch))
+    return ReadRule(matches, _rule(read, backends, refusal, failure=500), refusal, backends)
+
+
+def _grpc_rule(world: World, route: Ref, rule: GRPCRouteRule) -> ReadRule:
+    found = [grpc_match(match) for match in rule.matches or (GRPCRouteMatch(),)]
+    backends = shares(world, route, rule.backend_refs, Traffic.GRPC)
+    read = filters.read(rule.filters)
+    refusal = _first(
+        *found, read, *(_backend_filters(ref.filters) for ref in rule.backend_refs), _unsupported(rule)
+    )
+    matches = tuple(Ranked(match, grpc_rank(match)) for match in found if isinstance(match, HttpMatch))
+    return ReadRule(matches, _rule(read, backends, refusal, failure=503), refusal, backends)
+
+
+def _rule(
+    read: Filters | Refused, backends: tuple[Share, ...], refusal: Refused | None, failure: int
+) -> HttpRule:
+    """Settle what a rule does with a request."""
+    if refusal is not None or isinstance(read, Refused):
+        return HttpRule(Fail(failure, refusal.message if refusal else ""))
+    if read.redirect is not None:
+        return HttpRule(read.redirect, read.request_headers)
+    weighty = tuple(share for share in backends if share.weight)
+    if all(isinstance(share.target, Refused) for share in weighty):
+        return HttpRule(Fail(failure, "no backend can be reached"))
+    return HttpRule(Forward(weighty, failure), read.request_headers)
+
+
+def _first(*found: object) -> Refused | None:
+    return next((each for each in found if isinstance(each, Refused)), None)
+
+
+def _backend_filters(written: tuple[object, ...]) -> Refused | None:
+    if not written:
+        return None
+    return Refused(
+        "UnsupportedValue", "backendRefs.filters: filters of a single backend are not supported yet"
+    )
+
+
+def _unsupported(rule: HTTPRouteRule | GRPCRouteRule) -> Refused | None:
+    """Refuse what a later version honours, so that nobody believes it in force."""
+    wanted: dict[str, object] = {"sessionPersistence": rule.session_persistence}
+    if isinstance(rule, HTTPRouteRule):
+        wanted |= {"timeouts": rule.timeouts, "retry": rule.retry}
+    asked = next((field for field, value in wanted.items() if value is not None), None)
+    return Refused("UnsupportedValue", f"{asked} is not supported yet") if asked else None

@@ -77,7 +77,7 @@ def labels(world: World, namespace: str) -> dict[str, str]:
 
 @query
 def slots(world: World, gateway: Name) -> tuple[Slot, ...]:
-    """Return the listeners of a Gateway in their precedence: its own first, then each set's, the oldest first."""
+    """Return the listeners of a Gateway by precedence: its own first, then each set's, the oldest first."""
     own = world.must(Gateway, gateway).spec.listeners
     names = [Slot(gateway, Ref("Gateway", gateway), each.name) for each in own]
     for one in sorted(world.where(SETS_BY_GATEWAY, gateway), key=age):

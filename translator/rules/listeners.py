@@ -77,7 +77,7 @@ def judge(world: World, slot: Slot) -> Listening:
 
 @query
 def conflicts(world: World, gateway: Name) -> dict[Slot, Refused]:
-    """Return the listeners that are not distinct: within one object all of them, between objects the later ones."""
+    """Return the listeners that are not distinct: all of them in one object, the later between objects."""
     lost: dict[Slot, Refused] = {}
     earlier: list[Slot] = []
     for _, group in groupby(slots(world, gateway), key=lambda slot: slot.owner):

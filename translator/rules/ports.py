@@ -1,13 +1,21 @@
-"""What stands at each port of a Gateway: the one shape that listeners and attached routes give it together."""
+"""What stands at each port of a Gateway: the shape that listeners and attached routes give it together."""
 
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from translator.memo import query
-from translator.names import Name
-from translator.rules.backends import Share
-from translator.rules.tables import Table
+from translator.names import Name, Ref
+from translator.objects.tls_route import TLSRoute
+from translator.rules import listeners
+from translator.rules.attachment import ROUTES, attached
+from translator.rules.backends import Traffic
+from translator.rules.gateways import BINDING, binding, refusal
+from translator.rules.hostnames import EVERY, specificity
+from translator.rules.listener_sets import Slot, age, slots
+from translator.rules.listeners import Listening
+from translator.rules.streams import NOWHERE, Streams, streams
+from translator.rules.tables import Table, distinct, owner
 from translator.world import World
 
 
@@ -23,12 +31,6 @@ class Bound(NamedTuple):
         return f"{self.gateway}:{self.port}{'' if self.transport == 'TCP' else '/' + self.transport.lower()}"
 
 
-class Streams(Struct, frozen=True):
-    """Connections or datagrams go to backends by weight; refused or missing shares are closed or dropped."""
-
-    shares: tuple[Share, ...]
-
-
 class Terminate(Struct, frozen=True):
     """The client's TLS ends here, with these Secrets' certificates."""
 
@@ -36,7 +38,7 @@ class Terminate(Struct, frozen=True):
 
 
 class Chain(Struct, frozen=True):
-    """What a TLS connection for these server names meets; without a name it takes every other one."""
+    """What a TLS connection for this server name meets; without a name it takes every other one."""
 
     hostname: str | None
     tls: Terminate | None  # None passes the client's TLS through
@@ -78,10 +80,80 @@ class Site(Struct, frozen=True):
 @query
 def sites(world: World, gateway: Name) -> tuple[Bound, ...]:
     """Return the ports that a Gateway is bound to."""
-    raise NotImplementedError
+    if refusal(world, gateway) is not None:
+        return ()
+    served = (each for slot in slots(world, gateway) if (each := listeners.judge(world, slot)).served)
+    return tuple(sorted({Bound(gateway, each.port, each.transport) for each in served}))
 
 
 @query
 def site(world: World, bound: Bound) -> Site:
     """Return what stands at one port."""
-    raise NotImplementedError
+    offset = world.fact(BINDING).port_offset
+    return Site(binding(world, bound.gateway), bound.port + offset, plan(world, bound))
+
+
+@query
+def plan(world: World, bound: Bound) -> HttpPort | TlsPort | TcpPort | UdpPort:
+    """Return what the listeners of a port make of it: they are all of one family, or they would conflict."""
+    here = [(slot, listeners.judge(world, slot)) for slot in slots(world, bound.gateway)]
+    served = [pair for pair in here if pair[1].served and (pair[1].port, pair[1].transport) == bound[1:]]
+    slot, first = served[0]
+    match listeners.FAMILIES[first.protocol]:
+        case "HTTP":
+            return HttpPort(Table(bound.gateway, bound.port))
+        case "TLS":
+            return TlsPort(_chains(world, bound))
+        case "UDP":
+            return UdpPort(_only(world, slot, Traffic.UDP))
+        case _:
+            return TcpPort(_only(world, slot, Traffic.TCP))
+
+
+def _only(world: World, slot: Slot, traffic: Traffic) -> Streams:
+    """Return where the oldest route of a listener leads: what has no name to tell routes apart takes one."""
+    kind = traffic.value
+    guests = [guest.name for guest in attached(world, slot, kind)]
+    if not guests:
+        return NOWHERE
+    oldest = min(guests, key=lambda name: age(world.must(ROUTES[kind], name)))
+    return streams(world, Ref(kind, oldest), traffic)
+
+
+def _chains(world: World, bound: Bound) -> tuple[Chain, ...]:
+    """Return the chains of a TLS port, a listener that cannot serve closing what no wider one may take."""
+    chains: dict[str, Chain] = {}
+    for slot, each in distinct(world, bound.gateway, bound.port):
+        found = _listener_chains(world, bound, slot, each) if each.served else ()
+        chains |= {chain.hostname or EVERY: chain for chain in found}
+        chains.setdefault(each.hostname, Chain(_server_name(each.hostname), None, NOWHERE))
+    return tuple(chain for _, chain in sorted(chains.items()))
+
+
+def _listener_chains(world: World, bound: Bound, slot: Slot, each: Listening) -> tuple[Chain, ...]:
+    tls = None if each.passthrough else Terminate(each.certificates)
+    if each.protocol == "HTTPS":
+        table = Table(bound.gateway, bound.port, str(slot))
+        return (Chain(_server_name(each.hostname), tls, table),)
+    traffic = Traffic.PASSTHROUGH if each.passthrough else Traffic.TERMINATED
+    return tuple(
+        Chain(_server_name(hostname), tls, streams(world, Ref("TLSRoute", name), traffic))
+        for hostname, name in _tls_routes(world, slot).items()
+        if owner(world, bound.gateway, bound.port, hostname) == slot
+    )
+
+
+@query
+def _tls_routes(world: World, slot: Slot) -> dict[str, Name]:
+    """Return who answers for each server name: the route that wrote it most precisely, then the oldest."""
+    best: dict[str, tuple[tuple[object, ...], Name]] = {}
+    for guest in attached(world, slot, "TLSRoute"):
+        elder = age(world.must(TLSRoute, guest.name))
+        for host in guest.hosts:
+            order = (tuple(-n for n in specificity(host.written)), elder)
+            best[host.hostname] = min(best.get(host.hostname, (order, guest.name)), (order, guest.name))
+    return {hostname: name for hostname, (_, name) in best.items()}
+
+
+def _server_name(hostname: str) -> str | None:
+    return None if hostname == EVERY else hostname

@@ -1,11 +1,54 @@
-"""Which Gateways lead to a Service: through an attached route's rule or through a filter."""
+"""Which Gateways lead to a Service: through an attached route's rule, where the Gateway itself opens connections."""
+
+from collections.abc import Iterator
 
 from translator.memo import query
-from translator.names import Name, ServicePort
-from translator.world import World
+from translator.names import Name, Ref, ServicePort
+from translator.rules import listeners
+from translator.rules.attachment import ROUTES, Route, parents
+from translator.rules.backends import Backend, Traffic
+from translator.rules.http_routes import rules
+from translator.rules.streams import streams
+from translator.world import Index, World
+
+
+def _services(route: Route) -> list[Name]:
+    refs = (ref for rule in route.spec.rules for ref in rule.backend_refs)
+    return [
+        Name(ref.namespace or route.metadata.namespace, ref.name)
+        for ref in refs
+        if (ref.group, ref.kind) == ("", "Service")
+    ]
+
+
+ROUTES_BY_SERVICE = {kind: Index(struct, _services) for kind, struct in ROUTES.items() if kind != "UDPRoute"}
 
 
 @query
 def gateways_to(world: World, port: ServicePort) -> tuple[Name, ...]:
     """Return the Gateways of ours whose attached routes originate connections to a Service port, by name."""
-    raise NotImplementedError
+    routes = (
+        Ref(kind, name)
+        for kind, index in ROUTES_BY_SERVICE.items()
+        for name in world.names_where(index, port.service)
+    )
+    return tuple(sorted({gateway for route in routes for gateway in _leads(world, route, port)}))
+
+
+@query
+def opened(world: World, route: Ref) -> frozenset[ServicePort]:
+    """Return the Service ports that a route sends connections of the Gateway's own to."""
+    if route.kind in listeners.HTTP_KINDS:
+        found = [share.target for read in rules(world, route) for share in read.backends]
+    else:
+        traffic = Traffic.TERMINATED if route.kind == "TLSRoute" else Traffic.TCP
+        found = [share.target for share in streams(world, route, traffic).shares]
+    return frozenset(target.port for target in found if isinstance(target, Backend))
+
+
+def _leads(world: World, route: Ref, port: ServicePort) -> Iterator[Name]:
+    """Name the Gateways through which a route opens connections to a port; passed-through TLS is the client's."""
+    if port in opened(world, route):
+        for parent in parents(world, route):
+            if any(not listeners.judge(world, each.slot).passthrough for each in parent.attached):
+                yield parent.gateway

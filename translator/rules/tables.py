@@ -1,12 +1,22 @@
-"""Route tables: the virtual hosts that are reached through one HTTP port or one HTTPS listener."""
+"""Route tables: the virtual hosts that are reached through one HTTP port or one HTTPS listener.
 
+A hostname belongs to the most specific listener of its port, and only routes attached there answer for it. Among
+those, rules of a route that names the host more precisely come first, but a request that none of them takes goes on
+to the rules of the others.
+"""
+
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from translator.memo import query
-from translator.names import Name
-from translator.rules.http_routes import HttpRule
+from translator.names import Name, Ref
+from translator.rules import listeners
+from translator.rules.attachment import ROUTES, attached
+from translator.rules.hostnames import EVERY, narrowest, specificity
+from translator.rules.http_routes import HttpRule, rules
+from translator.rules.listener_sets import Slot, age, slots
 from translator.rules.matches import HttpMatch
 from translator.world import World
 
@@ -31,13 +41,116 @@ class Entry(Struct, frozen=True):
     name: str  # who wrote it: `HTTPRoute shop/store rule 2`
 
 
+class Placed(NamedTuple):
+    """A route at a hostname, with the name that the route itself had written."""
+
+    route: Ref
+    written: str
+
+
 @query
 def hostnames(world: World, table: Table) -> tuple[str, ...]:
-    """Return the virtual hosts of a table: exact names, `*.` suffixes, or `*`; each at most once."""
-    raise NotImplementedError
+    """Return the virtual hosts of a table: exact names, `*.` suffixes, or `*`; each at most once.
+
+    A listener's own name is among them even when no route serves it: it keeps wider names off.
+    """
+    own = [
+        slot_host
+        for slot in members(world, table)
+        if (slot_host := listeners.judge(world, slot).hostname) != EVERY
+    ]
+    return tuple(sorted({*_placed(world, table), *own}))
 
 
 @query
 def virtual_host(world: World, table: Table, hostname: str) -> tuple[Entry, ...]:
     """Return what a virtual host answers, the first match first; an empty one answers 404."""
-    raise NotImplementedError
+    found = []
+    for placed in _guests(world, table, hostname):
+        precision = tuple(-n for n in specificity(placed.written))
+        elder = age(world.must(ROUTES[placed.route.kind], placed.route.name))
+        for number, read in enumerate(rules(world, placed.route)):
+            for place, ranked in enumerate(read.matches):
+                order = (precision, tuple(-n for n in ranked.rank), elder, number, place)
+                found.append((order, Entry(ranked.match, read.rule, f"{placed.route} rule {number}")))
+    return tuple(entry for _, entry in sorted(found, key=lambda pair: pair[0]))
+
+
+@query
+def members(world: World, table: Table) -> tuple[Slot, ...]:
+    """Return the listeners whose requests a table answers."""
+    return tuple(
+        slot
+        for slot in slots(world, table.gateway)
+        if _serves(listeners.judge(world, slot), table) and table.listener in ("", str(slot))
+    )
+
+
+@query
+def owner(world: World, gateway: Name, port: int, hostname: str) -> Slot | None:
+    """Return the listener a hostname belongs to at a port: the most specific one, able to serve or not."""
+    by_name = {each.hostname: slot for slot, each in distinct(world, gateway, port)}
+    found = narrowest(by_name, hostname)
+    return by_name[found] if found is not None else None
+
+
+def distinct(world: World, gateway: Name, port: int) -> Iterator[tuple[Slot, listeners.Listening]]:
+    """Name the listeners of a port that are told apart by hostname and do not conflict."""
+    for slot in slots(world, gateway):
+        each = listeners.judge(world, slot)
+        if (each.port, each.transport, each.conflict) == (
+            port,
+            "TCP",
+            None,
+        ) and each.protocol in listeners.KINDS:
+            yield slot, each
+
+
+def _serves(each: listeners.Listening, table: Table) -> bool:
+    return (
+        each.served and each.port == table.port and each.protocol == ("HTTPS" if table.listener else "HTTP")
+    )
+
+
+@query
+def _placed(world: World, table: Table) -> dict[str, tuple[Placed, ...]]:
+    """Return the routes of a table by the hostnames that their listeners own."""
+    found: dict[str, list[Placed]] = {}
+    for slot in members(world, table):
+        for kind in listeners.HTTP_KINDS:
+            for guest in attached(world, slot, kind):
+                for host in guest.hosts:
+                    if owner(world, table.gateway, table.port, host.hostname) == slot:
+                        found.setdefault(host.hostname, []).append(
+                            Placed(Ref(kind, guest.name), host.written)
+                        )
+    return {hostname: tuple(placed) for hostname, placed in found.items()}
+
+
+@query
+def _guests(world: World, table: Table, hostname: str) -> tuple[Placed, ...]:
+    """Return the routes that answer for a hostname: those placed there, and at wider names of the same listener.
+
+    A route that comes by several names counts once, by the most precise of them.
+    """
+    placed = _placed(world, table)
+    slot = owner(world, table.gateway, table.port, hostname)
+    best: dict[Ref, Placed] = {}
+    for name in _wider(hostname):
+        if name in placed and owner(world, table.gateway, table.port, name) == slot:
+            for each in placed[name]:
+                known = best.get(each.route)
+                if known is None or specificity(each.written) > specificity(known.written):
+                    best[each.route] = each
+    return tuple(best.values())
+
+
+def _wider(hostname: str) -> Iterator[str]:
+    """Name a hostname itself and every wildcard that covers it."""
+    yield hostname
+    rest = hostname.removeprefix("*.")
+    while "." in rest:
+        rest = rest.partition(".")[2]
+        yield f"*.{rest}"
+    if hostname != EVERY:
+        yield EVERY
