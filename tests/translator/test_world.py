@@ -1,0 +1,219 @@
+"""The inputs: what was put is what is read, by name and by relation, and only what changed runs again."""
+
+from collections.abc import Hashable
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from msgspec import Struct
+
+from translator.memo import query
+from translator.names import Name
+from translator.world import Fact, Index, World
+
+
+class Shop(Struct, frozen=True):
+    """Something that sells some goods."""
+
+    goods: tuple[str, ...]
+    price: int = 0
+
+
+class Town(Struct, frozen=True):
+    """Something that is no shop."""
+
+
+SELLERS = Index(Shop, lambda shop: shop.goods)
+BY_PRICE = Index(Shop, lambda shop: [shop.price])
+HOUR = Fact("the hour", otherwise=12)
+
+TEA, INN, BAR = Name("a", "tea"), Name("b", "inn"), Name("b", "bar")
+
+
+def a_world(**shops: Shop) -> World:
+    world = World([SELLERS, BY_PRICE])
+    for name, shop in shops.items():
+        world.put(Shop, Name("b", name), shop)
+    return world
+
+
+@query
+def offers(world: World, good: str) -> tuple[int, ...]:
+    return tuple(shop.price for shop in world.where(SELLERS, good))
+
+
+@query
+def sellers(world: World, good: str) -> tuple[Name, ...]:
+    return world.names_where(SELLERS, good)
+
+
+@query
+def everyone(world: World) -> frozenset[Name]:
+    return world.names(Shop)
+
+
+@query
+def greeting(world: World) -> str:
+    return "good morning" if world.fact(HOUR) < 12 else "good day"
+
+
+def runs_of(world: World, question: str) -> int:
+    return world.memory.runs[question]
+
+
+def test_what_was_put_is_found_by_its_kind_and_name() -> None:
+    world = a_world(inn=Shop(("beer",)))
+    assert world.get(Shop, INN) == Shop(("beer",))
+    assert world.must(Shop, INN) == Shop(("beer",))
+    assert world.get(Town, INN) is None
+    assert world.get(Shop, BAR) is None
+
+
+def test_demanding_what_is_not_there_is_a_mistake_of_ours() -> None:
+    with pytest.raises(AssertionError, match="Shop b/inn is not there"):
+        a_world().must(Shop, INN)
+
+
+def test_what_was_removed_is_gone_from_every_relation() -> None:
+    world = a_world(inn=Shop(("beer", "soup")))
+    world.put(Shop, INN, None)
+    assert world.get(Shop, INN) is None
+    assert world.names(Shop) == frozenset()
+    assert world.where(SELLERS, "beer") == ()
+    assert world.names_where(SELLERS, "soup") == ()
+    assert world._members[SELLERS] == {}
+
+
+def test_removing_what_never_was_changes_nothing() -> None:
+    world = a_world(inn=Shop(("beer",)))
+    assert everyone(world) == {INN}
+    world.put(Shop, BAR, None)
+    assert everyone(world) == {INN}
+    assert runs_of(world, "everyone") == 1
+
+
+def test_related_objects_come_in_the_order_of_their_names() -> None:
+    world = World([SELLERS])
+    for name, price in ((INN, 3), (TEA, 1), (BAR, 2)):
+        world.put(Shop, name, Shop(("beer",), price))
+    assert world.names_where(SELLERS, "beer") == (TEA, BAR, INN)
+    assert offers(world, "beer") == (1, 2, 3)
+
+
+def test_an_object_is_found_once_however_often_it_names_a_key() -> None:
+    assert a_world(inn=Shop(("beer", "beer"))).names_where(SELLERS, "beer") == (INN,)
+
+
+def test_an_object_that_changes_its_keys_moves() -> None:
+    world = a_world(inn=Shop(("beer", "soup")))
+    assert (sellers(world, "beer"), sellers(world, "soup"), sellers(world, "tea")) == ((INN,), (INN,), ())
+    world.put(Shop, INN, Shop(("soup", "tea")))
+    assert (sellers(world, "beer"), sellers(world, "soup"), sellers(world, "tea")) == ((), (INN,), (INN,))
+    assert runs_of(world, "sellers") == 5
+
+
+def test_an_equal_object_changes_nothing() -> None:
+    world = a_world(inn=Shop(("beer",), 3))
+    assert offers(world, "beer") == (3,)
+    world.put(Shop, INN, Shop(("beer",), 3))
+    assert offers(world, "beer") == (3,)
+    assert runs_of(world, "_thing") == 1
+
+
+def test_names_under_a_key_differ_only_when_one_joins_or_leaves() -> None:
+    world = a_world(inn=Shop(("beer",), 3))
+    assert sellers(world, "beer") == (INN,)
+    world.put(Shop, INN, Shop(("beer",), 4))
+    assert sellers(world, "beer") == (INN,)
+    assert runs_of(world, "sellers") == runs_of(world, "_found_names") == 1
+
+
+def test_objects_under_another_key_are_not_looked_at_again() -> None:
+    world = a_world(inn=Shop(("beer",), 3), bar=Shop(("wine",), 5))
+    assert (offers(world, "beer"), offers(world, "wine")) == ((3,), (5,))
+    world.put(Shop, INN, Shop(("beer",), 4))
+    assert (offers(world, "beer"), offers(world, "wine")) == ((4,), (5,))
+    assert runs_of(world, "offers") == 3
+
+
+def test_a_removed_object_is_not_demanded_by_those_who_found_it_before() -> None:
+    world = a_world(inn=Shop(("beer",), 3), bar=Shop(("beer",), 5))
+    assert offers(world, "beer") == (5, 3)
+    world.put(Shop, BAR, None)
+    assert offers(world, "beer") == (3,)
+
+
+def test_names_of_a_kind_differ_only_when_one_joins_or_leaves() -> None:
+    world = a_world(inn=Shop(("beer",)))
+    assert everyone(world) == {INN}
+    world.put(Shop, INN, Shop(("wine",)))
+    assert everyone(world) == {INN}
+    assert runs_of(world, "_names") == 1
+    world.put(Shop, BAR, Shop(()))
+    assert everyone(world) == {INN, BAR}
+
+
+def test_a_fact_holds_its_default_until_it_is_put() -> None:
+    world = a_world()
+    assert greeting(world) == "good day"
+    world.state(HOUR, 8)
+    assert greeting(world) == "good morning"
+
+
+def test_a_fact_put_equal_runs_nothing() -> None:
+    world = a_world()
+    assert greeting(world) == "good day"
+    world.state(HOUR, 12)
+    assert greeting(world) == "good day"
+    assert runs_of(world, "_fact") == 1
+
+
+def test_a_relation_that_was_not_declared_to_the_world_is_a_mistake_of_ours() -> None:
+    with pytest.raises(KeyError):
+        World().where(SELLERS, "beer")
+
+
+GOODS = ("beer", "soup", "tea")
+NAMES = st.sampled_from([TEA, INN, BAR, Name("", "fair")])
+SHOPS = st.builds(Shop, st.lists(st.sampled_from(GOODS), max_size=3).map(tuple), st.integers(0, 2))
+
+
+class AnyShops(RuleBasedStateMachine):
+    """Whatever is put and removed, the world answers as a plain dictionary would."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = a_world()
+        self.shops: dict[Name, Shop] = {}
+
+    @rule(name=NAMES, shop=SHOPS | st.none())
+    def put(self, name: Name, shop: Shop | None) -> None:
+        self.world.put(Shop, name, shop)
+        if shop is None:
+            self.shops.pop(name, None)
+        else:
+            self.shops[name] = shop
+
+    @rule()
+    def sweep(self) -> None:
+        self.world.memory.sweep()
+        assert len(self.world.memory) == 0
+
+    @invariant()
+    def every_answer_is_what_a_dictionary_gives(self) -> None:
+        assert everyone(self.world) == self.shops.keys()
+        for good in GOODS:
+            found = self.found(SELLERS, good)
+            assert offers(self.world, good) == tuple(self.shops[name].price for name in found)
+            assert sellers(self.world, good) == found
+        for price in range(3):
+            found = self.found(BY_PRICE, price)
+            assert self.world.where(BY_PRICE, price) == tuple(self.shops[name] for name in found)
+
+    def found(self, index: Index[Shop], key: Hashable) -> tuple[Name, ...]:
+        return tuple(sorted(name for name, shop in self.shops.items() if key in index.keys(shop)))
+
+
+AnyShops.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+test_any_sequence_of_puts_leaves_what_was_put = AnyShops.TestCase
