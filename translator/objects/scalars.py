@@ -16,6 +16,8 @@ _TOKEN = r"[A-Za-z0-9!#$%&'*+\-.^_`|~]+"  # noqa: S105  a grammar of HTTP, not a
 DNS_LABEL = re.compile(_LABEL)
 DNS_DOMAIN = re.compile(_DOMAIN)
 QUALIFIED_NAME = re.compile(rf"(?:{_DOMAIN}/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?")
+LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[-_.]*+[A-Za-z0-9])*+)?")
+HOSTNAME = re.compile(rf"(?:\*\.)?{_DOMAIN}")
 
 _DOMAIN_MEANS = "a DNS name in lower case, such as example.com"
 
@@ -126,7 +128,7 @@ LabelValue = Annotated[
     Text(
         0,
         63,
-        re.compile(r"(?:[A-Za-z0-9](?:[-_.]*+[A-Za-z0-9])*+)?"),
+        LABEL_VALUE,
         "empty, or letters, digits and inner hyphens, underscores and dots",
     ),
 ]

@@ -1,12 +1,19 @@
 """Secret: certificates with their keys, and bundles of trust; decoded only when somebody asks."""
 
-import base64
 import binascii
 from typing import ClassVar
 
 from msgspec import field
 
 from translator.objects.meta import ObjectMeta, Part
+
+
+def from_base64(text: str) -> bytes | None:
+    """Decode base64, which may be broken into lines; None if it is none."""
+    try:
+        return binascii.a2b_base64("".join(text.split()), strict_mode=True)
+    except ValueError:
+        return None
 
 
 class Secret(Part, frozen=True):
@@ -24,10 +31,7 @@ class Secret(Part, frozen=True):
         """Decode one value; None where there is none, or none that is base64."""
         if key in self.string_data:
             return self.string_data[key].encode()
-        try:
-            return base64.b64decode(self.data[key], validate=True)
-        except (KeyError, binascii.Error):
-            return None
+        return from_base64(self.data[key]) if key in self.data else None
 
     def __repr__(self) -> str:
         """Name the Secret and its keys, and show no value."""

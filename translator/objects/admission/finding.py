@@ -1,0 +1,37 @@
+"""A reason to refuse an object, and the rules that find some."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeVar
+
+from translator.objects.meta import Part
+
+PartT = TypeVar("PartT", bound=Part)
+
+
+class Finding(NamedTuple):
+    """What is wrong with one field, and what to do about it."""
+
+    path: str
+    message: str
+
+
+Rule = Callable[[PartT], Iterator[Finding]]
+Check = tuple[type[Part], Callable[[Part], Iterator[Finding]]]
+
+
+def rules_of(part: type[PartT], *rules: Rule[PartT]) -> Check:
+    """Tie rules to the struct they judge; the paths they find are relative to it."""
+
+    def check(thing: Part) -> Iterator[Finding]:
+        if isinstance(thing, part):
+            for rule in rules:
+                yield from rule(thing)
+
+    return part, check
+
+
+def join(path: str, step: str) -> str:
+    """Put a step below a path: `spec` and `rules` make `spec.rules`, `rules` and `[0]` make `rules[0]`."""
+    if not path or not step or step.startswith("["):
+        return path + step
+    return f"{path}.{step}"
