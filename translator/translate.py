@@ -1,13 +1,36 @@
 """The table of contents: everything that a world asks for."""
 
-from collections.abc import Mapping
+from collections import ChainMap
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from msgspec import Struct
 
-from translator.envoy.resource import Resource
+from translator.envoy import clusters, endpoints, listeners, routes, secrets
+from translator.envoy.resource import CLUSTER, ENDPOINTS, LISTENER, ROUTES, SECRET, Resource
+from translator.memo import Rows, Table, query
 from translator.names import Name, Ref
+from translator.objects.backend_tls_policy import BackendTLSPolicy
+from translator.objects.listener_set import ListenerSet
+from translator.rules import attachment, backend_tls, gateways, grants, listener_sets, reach
+from translator.rules import endpoints as addresses
+from translator.rules.backend_tls_status import backend_tls_status
+from translator.rules.gateway_status import gateway_class_status, gateway_status, listener_set_status
+from translator.rules.needs import Needs, needs
+from translator.rules.route_status import route_status
 from translator.rules.status import Status
 from translator.world import World
+
+INDEXES = (
+    addresses.SLICES_BY_SERVICE,
+    backend_tls.POLICIES_BY_SERVICE,
+    gateways.CLASSES_BY_CONTROLLER,
+    gateways.GATEWAYS_BY_CLASS,
+    grants.GRANTS_BY_NAMESPACE,
+    listener_sets.SETS_BY_GATEWAY,
+    *attachment.ROUTES_BY_PARENT.values(),
+    *reach.ROUTES_BY_SERVICE.values(),
+)
 
 Resources = Mapping[str, Mapping[str, Resource]]  # by type and name
 
@@ -20,6 +43,130 @@ class Translation(Struct, frozen=True):
     broken: Mapping[str, Exception]  # our own mistakes: what stayed as it was, and why
 
 
+class Part(Struct, frozen=True):
+    """One sort of resource: which of a Gateway's needs it meets, how it is built, how it is called."""
+
+    type_url: str
+    wanted: Callable[[Needs], frozenset[Any]]
+    build: Callable[[World, Any], Resource]
+    named: Callable[[Any], str] = str
+
+
+PARTS = (
+    Part(CLUSTER, lambda needed: needed.backends, clusters.cluster),
+    Part(ENDPOINTS, lambda needed: needed.endpoints, endpoints.load_assignment),
+    Part(SECRET, lambda needed: needed.policies, secrets.trust, backend_tls.bundle_name),
+    Part(SECRET, lambda needed: needed.certificates, secrets.server_certificate, secrets.certificate_name),
+    Part(LISTENER, lambda needed: needed.ports, listeners.listener),
+    Part(ROUTES, lambda needed: needed.tables, routes.route_table),
+)
+ALWAYS = {clusters.REFUSED: clusters.refused_cluster()}  # clusters that every Envoy has
+
+
 def translate(world: World) -> Translation:
-    """Bring everything up to date; what is equal to last time is the same object as last time."""
-    raise NotImplementedError
+    """Translate a world as it is now."""
+    return Translator(world).translate()
+
+
+class Translator:
+    """Translates one world again and again: what equals last time's is the same object as last time."""
+
+    def __init__(self, world: World) -> None:
+        """Begin with nothing translated."""
+        self._world = world
+        self._needs: Table[Needs] = Table(world.memory, needs)
+        self._supplies = [Supply(part, world) for part in PARTS]
+        self._told: Table[Status | None] = Table(world.memory, status)
+        self._gateways: dict[Name, Resources] = {}
+        self._statuses: dict[Ref, Status] = {}
+
+    def translate(self) -> Translation:
+        """Bring everything up to date."""
+        wanted = self._needs.keep(gateways.ours(self._world), self._world)
+        for supply in self._supplies:
+            supply.refresh(wanted)
+        self._gateways = {gateway: self._gather(gateway, wanted) for gateway in wanted.values}
+        told = self._told.keep(subjects(self._world), self._world)
+        if told.changed:
+            self._statuses = {ref: each for ref, each in told.values.items() if each is not None}
+        self._world.memory.sweep()
+        broken = [
+            _broken("needs", wanted),
+            *(supply.broken() for supply in self._supplies),
+            _broken("status", told),
+        ]
+        return Translation(self._gateways, self._statuses, dict(ChainMap(*broken)))
+
+    def _gather(self, gateway: Name, wanted: Rows[Needs]) -> Resources:
+        """Return a Gateway's resources, the same mapping as before where none of them changed."""
+        needed, before = wanted.values[gateway], self._gateways.get(gateway)
+        if before is not None and gateway not in wanted.changed:
+            if not any(supply.touches(needed) for supply in self._supplies):
+                return before
+        gathered: dict[str, dict[str, Resource]] = {CLUSTER: dict(ALWAYS)}
+        for supply in self._supplies:
+            gathered.setdefault(supply.part.type_url, {}).update(supply.given(needed))
+        return gathered
+
+
+class Supply:
+    """All resources of one sort, for every Gateway that needs them: each is built once."""
+
+    def __init__(self, part: Part, world: World) -> None:
+        """Begin without any."""
+        self.part = part
+        self._world = world
+        self._table: Table[Resource] = Table(world.memory, part.build)
+        self._keys: frozenset[Any] = frozenset()
+        self._rows: Rows[Resource] = Rows({}, frozenset(), {})
+
+    def refresh(self, wanted: Rows[Needs]) -> None:
+        """Bring up to date what the Gateways need now."""
+        if wanted.changed:
+            self._keys = frozenset().union(*(self.part.wanted(each) for each in wanted.values.values()))
+        self._rows = self._table.keep(self._keys, self._world)
+
+    def touches(self, needed: Needs) -> bool:
+        """Say whether something that a Gateway needs has just changed."""
+        return not self._rows.changed.isdisjoint(self.part.wanted(needed))
+
+    def given(self, needed: Needs) -> dict[str, Resource]:
+        """Return what a Gateway needs, by name; what could never be built is missing."""
+        values = self._rows.values
+        return {self.part.named(key): values[key] for key in self.part.wanted(needed) if key in values}
+
+    def broken(self) -> dict[str, Exception]:
+        """Return what our own mistakes kept from being built."""
+        return _broken(self.part.type_url.rpartition(".")[2], self._rows)
+
+
+@query
+def subjects(world: World) -> frozenset[Ref]:
+    """Return every object that is told something about itself."""
+    named: dict[str, Iterable[Name]] = {
+        "GatewayClass": world.names_where(gateways.CLASSES_BY_CONTROLLER, gateways.CONTROLLER),
+        "Gateway": gateways.ours(world),
+        "ListenerSet": world.names(ListenerSet),
+        "BackendTLSPolicy": world.names(BackendTLSPolicy),
+    } | {kind: world.names(each) for kind, each in attachment.ROUTES.items()}
+    return frozenset(Ref(kind, name) for kind, names in named.items() for name in names)
+
+
+@query
+def status(world: World, ref: Ref) -> Status | None:
+    """Return what one object is told."""
+    match ref.kind:
+        case "GatewayClass":
+            return gateway_class_status(world, ref.name)
+        case "Gateway":
+            return gateway_status(world, ref.name)
+        case "ListenerSet":
+            return listener_set_status(world, ref.name)
+        case "BackendTLSPolicy":
+            return backend_tls_status(world, ref.name)
+        case _:
+            return route_status(world, ref)
+
+
+def _broken(title: str, rows: Rows[Any]) -> dict[str, Exception]:
+    return {f"{title} {key}": bug for key, bug in rows.broken.items()}

@@ -1,4 +1,4 @@
-"""Which Gateways lead to a Service: through an attached route's rule, where the Gateway itself opens connections."""
+"""Which Gateways lead to a Service: by an attached route whose connections the Gateway itself opens."""
 
 from collections.abc import Iterator
 
@@ -47,7 +47,7 @@ def opened(world: World, route: Ref) -> frozenset[ServicePort]:
 
 
 def _leads(world: World, route: Ref, port: ServicePort) -> Iterator[Name]:
-    """Name the Gateways through which a route opens connections to a port; passed-through TLS is the client's."""
+    """Name the Gateways by which a route opens connections to a port; TLS passed through is the client's."""
     if port in opened(world, route):
         for parent in parents(world, route):
             if any(not listeners.judge(world, each.slot).passthrough for each in parent.attached):

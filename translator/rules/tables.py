@@ -1,8 +1,8 @@
 """Route tables: the virtual hosts that are reached through one HTTP port or one HTTPS listener.
 
-A hostname belongs to the most specific listener of its port, and only routes attached there answer for it. Among
-those, rules of a route that names the host more precisely come first, but a request that none of them takes goes on
-to the rules of the others.
+A hostname belongs to the most specific listener of its port, and only routes attached there answer for it.
+Among those, rules of a route that names the host more precisely come first, but a request that none of them
+takes goes on to the rules of the others.
 """
 
 from collections.abc import Iterator
@@ -59,7 +59,7 @@ def hostnames(world: World, table: Table) -> tuple[str, ...]:
         for slot in members(world, table)
         if (slot_host := listeners.judge(world, slot).hostname) != EVERY
     ]
-    return tuple(sorted({*_placed(world, table), *own}))
+    return tuple(sorted({*_placed(world, table), *(name for name in own if name != EVERY)}))
 
 
 @query
@@ -129,7 +129,7 @@ def _placed(world: World, table: Table) -> dict[str, tuple[Placed, ...]]:
 
 @query
 def _guests(world: World, table: Table, hostname: str) -> tuple[Placed, ...]:
-    """Return the routes that answer for a hostname: those placed there, and at wider names of the same listener.
+    """Return the routes that answer for a hostname: placed there, or at wider names of the same listener.
 
     A route that comes by several names counts once, by the most precise of them.
     """

@@ -1,0 +1,150 @@
+"""What GatewayClasses, Gateways and ListenerSets are told about themselves."""
+
+from translator.memo import query
+from translator.names import Name, Ref
+from translator.objects.references import GATEWAY_GROUP
+from translator.rules import listeners
+from translator.rules.attachment import attached
+from translator.rules.backend_tls_status import crowded_out
+from translator.rules.gateways import Delivery, binding, class_refusal, refusal
+from translator.rules.listener_sets import SETS_BY_GATEWAY, Slot, gateway_of, set_refusal, slots
+from translator.rules.ports import sites
+from translator.rules.route_status import route_refusal
+from translator.rules.status import (
+    Address,
+    GatewayClassStatus,
+    GatewayStatus,
+    ListenerSetStatus,
+    ListenerStatus,
+    RouteKind,
+)
+from translator.verdict import Condition, fails, holds
+from translator.world import World
+
+
+@query
+def gateway_class_status(world: World, name: Name) -> GatewayClassStatus:
+    """Tell a class of ours whether its Gateways are served."""
+    broken = class_refusal(world, name)
+    return GatewayClassStatus(
+        (fails("Accepted", broken.reason, broken.message) if broken else holds("Accepted"),)
+    )
+
+
+@query
+def gateway_status(world: World, name: Name) -> GatewayStatus:
+    """Tell a Gateway of ours what became of it and of each of its listeners."""
+    own = [slot for slot in slots(world, name) if slot.owner.kind == "Gateway"]
+    sets = world.names_where(SETS_BY_GATEWAY, name)
+    return GatewayStatus(
+        conditions=(_accepted(world, name), _programmed(world, name), *_remarks(world, name)),
+        listeners=tuple(_listener_status(world, slot) for slot in own),
+        addresses=tuple(Address("IPAddress", value) for value in binding(world, name))
+        if sites(world, name)
+        else (),
+        attached_listener_sets=sum(_joins(world, each) for each in sets),
+    )
+
+
+@query
+def listener_set_status(world: World, name: Name) -> ListenerSetStatus | None:
+    """Tell a ListenerSet what its Gateway made of it, if that Gateway is ours."""
+    gateway = gateway_of(world, name)
+    if gateway is None:
+        return None
+    if (broken := set_refusal(world, name)) is not None:
+        refused = [fails(type_, broken.reason, broken.message) for type_ in ("Accepted", "Programmed")]
+        return ListenerSetStatus(tuple(refused), ())
+    own = _slots_of(world, gateway, name)
+    bad = [slot for slot in own if not _good(world, slot)]
+    message = f"listeners that cannot be served: {', '.join(slot.section for slot in bad)}"
+    if len(bad) == len(own):
+        invalid = [fails(type_, "ListenersNotValid", message) for type_ in ("Accepted", "Programmed")]
+        return ListenerSetStatus(tuple(invalid), tuple(_listener_status(world, slot) for slot in own))
+    accepted = holds("Accepted", "ListenersNotValid", message) if bad else holds("Accepted")
+    return ListenerSetStatus(
+        (accepted, _delivered(world, gateway)), tuple(_listener_status(world, slot) for slot in own)
+    )
+
+
+def _slots_of(world: World, gateway: Name, name: Name) -> list[Slot]:
+    return [slot for slot in slots(world, gateway) if slot.owner == Ref("ListenerSet", name)]
+
+
+def _joins(world: World, name: Name) -> bool:
+    """Say whether a set counts as attached: allowed, and with a listener that is good for something."""
+    gateway = gateway_of(world, name)
+    if gateway is None or set_refusal(world, name) is not None:
+        return False
+    return any(_good(world, slot) for slot in _slots_of(world, gateway, name))
+
+
+def _good(world: World, slot: Slot) -> bool:
+    each = listeners.judge(world, slot)
+    return each.conflict is None and each.refusal is None
+
+
+def _accepted(world: World, name: Name) -> Condition:
+    if (broken := refusal(world, name)) is not None:
+        return fails("Accepted", broken.reason, broken.message)
+    own = [slot for slot in slots(world, name) if slot.owner.kind == "Gateway"]
+    bad = [slot.section for slot in own if not _good(world, slot)]
+    if not bad:
+        return holds("Accepted")
+    message = f"listeners that are not accepted: {', '.join(bad)}"
+    if len(bad) == len(own):
+        return fails("Accepted", "ListenersNotValid", message)
+    return holds("Accepted", "ListenersNotValid", message)
+
+
+def _programmed(world: World, name: Name) -> Condition:
+    if refusal(world, name) is not None:
+        return fails("Programmed", "Invalid", "the Gateway is not accepted")
+    if not sites(world, name):
+        return fails("Programmed", "Invalid", "no listener can be served: see each listener's conditions")
+    return _delivered(world, name)
+
+
+def _delivered(world: World, name: Name) -> Condition:
+    """Say whether the Gateway's Envoys took what they were sent."""
+    delivery = world.get(Delivery, name)
+    if delivery is None:
+        return holds("Programmed", message="translated; no Envoy was asked")
+    if delivery.rejections:
+        return fails("Programmed", "Invalid", f"Envoy rejected {'; '.join(delivery.rejections)}")
+    if not delivery.acknowledged:
+        return fails("Programmed", "Pending", "waiting for Envoy to take the newest configuration")
+    return holds("Programmed")
+
+
+def _remarks(world: World, name: Name) -> tuple[Condition, ...]:
+    """Say what has no room elsewhere."""
+    full = crowded_out(world, name)
+    if not full:
+        return ()
+    names = ", ".join(str(policy) for policy in full)
+    return (
+        holds(
+            "legation.dev/PolicyStatusFull", "TooManyAncestors", f"enforced, without room to say so: {names}"
+        ),
+    )
+
+
+def _listener_status(world: World, slot: Slot) -> ListenerStatus:
+    each = listeners.judge(world, slot)
+    guests = [Ref(kind, guest.name) for kind in each.kinds for guest in attached(world, slot, kind)]
+    return ListenerStatus(
+        name=slot.section,
+        supported_kinds=tuple(RouteKind(GATEWAY_GROUP, kind) for kind in each.kinds),
+        attached_routes=sum(route_refusal(world, route) is None for route in guests),
+        conditions=(*listeners.conditions(each), _listener_programmed(world, slot, each)),
+    )
+
+
+def _listener_programmed(world: World, slot: Slot, each: listeners.Listening) -> Condition:
+    broken = each.conflict or each.refusal or refusal(world, slot.gateway)
+    if broken is not None:
+        return fails("Programmed", broken.reason, broken.message)
+    if not each.served:
+        return fails("Programmed", "Invalid", "no certificate can be shown: see ResolvedRefs")
+    return _delivered(world, slot.gateway)

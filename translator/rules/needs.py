@@ -1,0 +1,81 @@
+"""What a Gateway's Envoys have to be given: the ports, and all that can be reached from them."""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from translator.memo import query
+from translator.names import Name, ServicePort
+from translator.rules.backend_tls import TrustBundle, UpstreamTls, judge
+from translator.rules.backends import Backend
+from translator.rules.http_routes import Forward
+from translator.rules.ports import Bound, Chain, HttpPort, TcpPort, TlsPort, UdpPort, plan, sites
+from translator.rules.streams import Streams
+from translator.rules.tables import Table, hostnames, virtual_host
+from translator.world import World
+
+
+class Needs(Struct, frozen=True):
+    """Everything of one Gateway, each thing by what it is."""
+
+    ports: frozenset[Bound]
+    tables: frozenset[Table]
+    backends: frozenset[Backend]
+    endpoints: frozenset[ServicePort]
+    certificates: frozenset[Name]
+    policies: frozenset[Name]  # those whose trust is served, not found on Envoy's own machine
+
+
+@query
+def needs(world: World, gateway: Name) -> Needs:
+    """Return what a Gateway's Envoys have to be given."""
+    ports = frozenset(sites(world, gateway))
+    chains = [chain for bound in ports for chain in _chains(world, bound)]
+    backends = frozenset(each for chain in chains for each in _backends(world, chain))
+    return Needs(
+        ports=ports,
+        tables=frozenset(chain.then for chain in chains if isinstance(chain.then, Table)),
+        backends=backends,
+        endpoints=frozenset(each.port for each in backends),
+        certificates=frozenset(name for chain in chains if chain.tls for name in chain.tls.certificates),
+        policies=frozenset(each.policy for each in backends if each.policy and _bundled(world, each.policy)),
+    )
+
+
+@query
+def table_backends(world: World, table: Table) -> frozenset[Backend]:
+    """Return where a route table leads: folded in two steps, so that one route costs its virtual host."""
+    hosts = hostnames(world, table)
+    return frozenset(each for host in hosts for each in host_backends(world, table, host))
+
+
+@query
+def host_backends(world: World, table: Table, hostname: str) -> frozenset[Backend]:
+    """Return where one virtual host leads."""
+    actions = (entry.rule.action for entry in virtual_host(world, table, hostname))
+    shares = (share for action in actions if isinstance(action, Forward) for share in action.shares)
+    return frozenset(share.target for share in shares if isinstance(share.target, Backend))
+
+
+def _chains(world: World, bound: Bound) -> tuple[Chain, ...]:
+    """Return what stands at a port as if it were told apart by server name, which only TLS is."""
+    match plan(world, bound):
+        case HttpPort(table):
+            return (Chain(None, None, table),)
+        case TlsPort(chains):
+            return chains
+        case TcpPort(streams) | UdpPort(streams):
+            return (Chain(None, None, streams),)
+
+
+def _backends(world: World, chain: Chain) -> Iterable[Backend]:
+    match chain.then:
+        case Streams(shares):
+            return (share.target for share in shares if share.weight and isinstance(share.target, Backend))
+        case Table() as table:
+            return table_backends(world, table)
+
+
+def _bundled(world: World, policy: Name) -> bool:
+    tls = judge(world, policy).value
+    return isinstance(tls, UpstreamTls) and isinstance(tls.trust, TrustBundle)

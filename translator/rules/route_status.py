@@ -1,0 +1,82 @@
+"""What routes are told about themselves, once for each parent of ours."""
+
+from translator.memo import query
+from translator.names import Ref
+from translator.rules import listeners
+from translator.rules.attachment import Parent, parents
+from translator.rules.backends import Traffic
+from translator.rules.http_routes import rules
+from translator.rules.status import ParentStatus, RouteStatus
+from translator.rules.streams import streams, surplus
+from translator.verdict import Condition, Refused, fails, holds
+from translator.world import World
+
+
+@query
+def route_status(world: World, route: Ref) -> RouteStatus:
+    """Tell a route what became of it at each of its parents."""
+    return RouteStatus(tuple(_parent_status(world, route, parent) for parent in parents(world, route)))
+
+
+@query
+def route_refusal(world: World, route: Ref) -> Refused | None:
+    """Say why nothing of a route is served, if so: each of its rules is refused."""
+    refused = _refused_rules(world, route)
+    if not refused or len(refused) < len(rules(world, route)):
+        return None
+    return next(iter(refused.values()))
+
+
+@query
+def _refused_rules(world: World, route: Ref) -> dict[int, Refused]:
+    if route.kind not in listeners.HTTP_KINDS:
+        return {}
+    return {n: read.refusal for n, read in enumerate(rules(world, route)) if read.refusal is not None}
+
+
+@query
+def _unresolved(world: World, route: Ref, traffic: Traffic) -> tuple[str, str] | None:
+    """Return the reason and the message for backendRefs that lead nowhere, if there are any."""
+    if route.kind in listeners.HTTP_KINDS:
+        found = [(n, share.target) for n, read in enumerate(rules(world, route)) for share in read.backends]
+    else:
+        found = [(0, share.target) for share in streams(world, route, traffic).shares]
+    bad = [(n, target) for n, target in found if isinstance(target, Refused)]
+    if not bad:
+        return None
+    return bad[0][1].reason, "; ".join(dict.fromkeys(f"rules[{n}]: {target.message}" for n, target in bad))
+
+
+def _parent_status(world: World, route: Ref, parent: Parent) -> ParentStatus:
+    unresolved = _unresolved(world, route, _traffic(world, route, parent))
+    resolved = fails("ResolvedRefs", *unresolved) if unresolved else holds("ResolvedRefs")
+    return ParentStatus(
+        parent.ref, (_accepted(world, route, parent), resolved, *_partially_invalid(world, route))
+    )
+
+
+def _traffic(world: World, route: Ref, parent: Parent) -> Traffic:
+    """Say what a parent's listeners do with the connections of a route."""
+    if route.kind != "TLSRoute":
+        return Traffic(route.kind)
+    passing = (listeners.judge(world, each.slot).passthrough for each in parent.attached)
+    return Traffic.PASSTHROUGH if all(passing) else Traffic.TERMINATED
+
+
+def _accepted(world: World, route: Ref, parent: Parent) -> Condition:
+    refusal = parent.refusal or route_refusal(world, route)
+    return fails("Accepted", refusal.reason, refusal.message) if refusal else holds("Accepted")
+
+
+def _partially_invalid(world: World, route: Ref) -> tuple[Condition, ...]:
+    """Say which rules are refused while others are served; a refused rule answers that it failed."""
+    if route.kind not in listeners.HTTP_KINDS:
+        beyond = surplus(world, route)
+        return (
+            (holds("PartiallyInvalid", beyond.reason, f"Dropped Rule: {beyond.message}"),) if beyond else ()
+        )
+    refused = _refused_rules(world, route)
+    if not refused or route_refusal(world, route) is not None:
+        return ()
+    each = "; ".join(f"rules[{n}]: {refusal.message}" for n, refusal in refused.items())
+    return (holds("PartiallyInvalid", "UnsupportedValue", f"Dropped Rule: {each}"),)
