@@ -1,0 +1,100 @@
+"""Clusters: one for each Service port, protocol and policy, whatever routes lead there."""
+
+from envoy.config.cluster.v3 import cluster_pb2
+from envoy.extensions.upstreams.http.v3 import http_protocol_options_pb2
+
+from translator.envoy.config_source import OVER_ADS
+from translator.envoy.encode import encode, packed
+from translator.envoy.resource import Resource
+from translator.envoy.secrets import trust_name
+from translator.envoy.upstream_tls import negotiates, transport_socket
+from translator.memo import query
+from translator.rules.backend_tls import UpstreamTls, judge
+from translator.rules.backends import Backend, Protocol
+from translator.verdict import Refused
+from translator.world import World
+
+REFUSED = "legation/refused"
+HTTP_OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+UNLIMITED = 2**32 - 1
+
+# What all clusters have in common.  A backend limits its own load; Envoy's thresholds of 1,024 connections
+# and requests would answer 503 on behalf of backends that could serve more.
+PREPARED = encode(
+    cluster_pb2.Cluster(
+        connect_timeout={"seconds": 5},
+        per_connection_buffer_limit_bytes={"value": 32 * 1024},
+        lb_policy="LEAST_REQUEST",
+        circuit_breakers={
+            "thresholds": [
+                {
+                    "max_connections": {"value": UNLIMITED},
+                    "max_pending_requests": {"value": UNLIMITED},
+                    "max_requests": {"value": UNLIMITED},
+                }
+            ]
+        },
+        ignore_health_on_host_removal=True,
+    )
+)
+HTTP2 = encode(
+    packed(http_protocol_options_pb2.HttpProtocolOptions(explicit_http_config={"http2_protocol_options": {}}))
+)
+NEGOTIATED = encode(
+    packed(http_protocol_options_pb2.HttpProtocolOptions(auto_config={"http2_protocol_options": {}}))
+)
+
+
+@query
+def cluster(world: World, backend: Backend) -> Resource:
+    """Build the cluster of a backend: TLS as its policy says, or failure where that cannot be honoured."""
+    if backend.policy is None:
+        return Resource(encode(_reaching(backend)), endpoints=str(backend.port))
+    assert backend.protocol is not Protocol.UDP, f"{backend}: datagrams have no TLS"
+    tls = judge(world, backend.policy).value
+    match tls:
+        case Refused():
+            return Resource(encode(_failing(str(backend), backend)))
+        case UpstreamTls():
+            built = _reaching(backend, negotiated=negotiates(tls, backend.protocol))
+            built.transport_socket.CopyFrom(transport_socket(tls, backend.protocol))
+            roots = trust_name(tls.trust)
+            return Resource(encode(built), secrets=(roots,) if roots else (), endpoints=str(backend.port))
+
+
+def refused_cluster() -> Resource:
+    """Build the cluster that stands for every refused share of traffic: it has nowhere to go."""
+    return Resource(encode(_failing(REFUSED)))
+
+
+def _reaching(backend: Backend, *, negotiated: bool = False) -> cluster_pb2.Cluster:
+    """Begin a cluster that takes its endpoints from EDS."""
+    built = _named(str(backend), backend)
+    built.type = cluster_pb2.Cluster.EDS
+    built.eds_cluster_config.service_name = str(backend.port)
+    built.eds_cluster_config.eds_config.ParseFromString(OVER_ADS)
+    if negotiated:
+        built.typed_extension_protocol_options[HTTP_OPTIONS].ParseFromString(NEGOTIATED)
+    elif backend.protocol is Protocol.HTTP2:
+        built.typed_extension_protocol_options[HTTP_OPTIONS].ParseFromString(HTTP2)
+    return built
+
+
+def _failing(name: str, backend: Backend | None = None) -> cluster_pb2.Cluster:
+    """Build a cluster without an endpoint: requests get 503, connections are closed, datagrams dropped."""
+    built = _named(name, backend)
+    built.type = cluster_pb2.Cluster.STATIC
+    built.load_assignment.cluster_name = name
+    return built
+
+
+def _named(name: str, backend: Backend | None) -> cluster_pb2.Cluster:
+    """Begin a cluster, saying in its metadata what it was made from: for logs, and for people."""
+    built = cluster_pb2.Cluster.FromString(PREPARED)
+    built.name = name
+    if backend is not None:
+        origin = built.metadata.filter_metadata["legation.dev"]
+        origin["service"] = str(backend.port.service)
+        if backend.policy:
+            origin["policy"] = str(backend.policy)
+    return built

@@ -1,0 +1,58 @@
+"""How Envoy speaks HTTP with clients: the same at every port, but for the route table."""
+
+from envoy.config.listener.v3 import listener_components_pb2
+from envoy.extensions.filters.http.fault.v3 import fault_pb2
+from envoy.extensions.filters.http.router.v3 import router_pb2
+from envoy.extensions.filters.network.http_connection_manager.v3 import http_connection_manager_pb2
+
+from translator.envoy.config_source import OVER_ADS
+from translator.envoy.encode import encode, packed
+from translator.envoy.routes import FAULT
+from translator.rules.tables import Table
+
+KIB = 1024
+
+# Limits are those that Envoy's documentation advises for an edge, with none on the length of a whole request.
+# Paths are brought into one form before routes are matched, so that a route cannot be passed by in another.
+# Nobody in front is believed about where a client is, and no client may steer Envoy by its own headers.
+PREPARED = encode(
+    http_connection_manager_pb2.HttpConnectionManager(
+        http_filters=[
+            {  # enabled by a route only, for the shares of its traffic that are refused
+                "name": FAULT,
+                "typed_config": packed(fault_pb2.HTTPFault()),
+                "disabled": True,
+            },
+            {
+                "name": "envoy.filters.http.router",
+                "typed_config": packed(router_pb2.Router(suppress_envoy_headers=True)),
+            },
+        ],
+        common_http_protocol_options={"idle_timeout": {"seconds": 900}},
+        http2_protocol_options={
+            "max_concurrent_streams": {"value": 100},
+            "initial_stream_window_size": {"value": 64 * KIB},
+            "initial_connection_window_size": {"value": 1024 * KIB},
+        },
+        server_name="legation",
+        server_header_transformation="APPEND_IF_ABSENT",
+        stream_idle_timeout={"seconds": 300},
+        request_headers_timeout={"seconds": 10},
+        use_remote_address={"value": True},
+        internal_address_config={},
+        upgrade_configs=[{"upgrade_type": "websocket"}],
+        normalize_path={"value": True},
+        merge_slashes=True,
+        path_with_escaped_slashes_action="UNESCAPE_AND_REDIRECT",
+    )
+)
+
+
+def manager(table: Table) -> listener_components_pb2.Filter:
+    """Build the filter that speaks HTTP and sends requests where a route table says."""
+    built = http_connection_manager_pb2.HttpConnectionManager.FromString(PREPARED)
+    built.stat_prefix = built.rds.route_config_name = str(table)
+    built.rds.config_source.ParseFromString(OVER_ADS)
+    return listener_components_pb2.Filter(
+        name="envoy.filters.network.http_connection_manager", typed_config=packed(built)
+    )

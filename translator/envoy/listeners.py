@@ -1,0 +1,113 @@
+"""Listeners: one for each port of a Gateway, on all of its addresses."""
+
+from envoy.config.core.v3 import address_pb2, base_pb2
+from envoy.config.listener.v3 import listener_components_pb2, listener_pb2
+from envoy.extensions.filters.listener.tls_inspector.v3 import tls_inspector_pb2
+from envoy.extensions.transport_sockets.tls.v3 import tls_pb2
+
+from translator.envoy.config_source import served_secret
+from translator.envoy.encode import encode, packed
+from translator.envoy.http import manager
+from translator.envoy.resource import Resource
+from translator.envoy.secrets import certificate_name
+from translator.envoy.streams import targets, tcp_proxy, udp_proxy
+from translator.memo import query
+from translator.rules.ports import Bound, Chain, HttpPort, Site, TcpPort, Terminate, TlsPort, UdpPort, site
+from translator.rules.streams import Streams
+from translator.rules.tables import Table
+from translator.world import World
+
+BUFFER = 32 * 1024  # what one connection may hold back before its sender is slowed down
+ALPN_OF_HTTP = ("h2", "http/1.1")
+TLS_INSPECTOR = encode(
+    listener_components_pb2.ListenerFilter(
+        name="envoy.filters.listener.tls_inspector", typed_config=packed(tls_inspector_pb2.TlsInspector())
+    )
+)
+TLS = encode(
+    tls_pb2.DownstreamTlsContext(
+        common_tls_context={
+            "tls_params": {
+                "tls_minimum_protocol_version": "TLSv1_2",
+                "tls_maximum_protocol_version": "TLSv1_3",
+            }
+        }
+    )
+)
+
+
+@query
+def listener(world: World, bound: Bound) -> Resource:
+    """Build what stands at one port."""
+    stands = site(world, bound)
+    built = _bound(stands, bound)
+    plan = stands.plan
+    match plan:
+        case HttpPort(table):
+            built.filter_chains.add().filters.append(manager(table))
+            return Resource(encode(built), tables=(str(table),))
+        case TlsPort(chains):
+            return _tls(built, chains)
+        case TcpPort(streams):
+            built.filter_chains.add().filters.append(tcp_proxy(streams, str(bound)))
+            return Resource(encode(built), targets=targets(streams))
+        case UdpPort(streams):
+            built.udp_listener_config.SetInParent()
+            built.listener_filters.append(udp_proxy(streams, str(bound)))
+            return Resource(encode(built), targets=targets(streams))
+
+
+def _bound(stands: Site, bound: Bound) -> listener_pb2.Listener:
+    """Begin a listener, on all its addresses."""
+    built = listener_pb2.Listener(name=str(bound), per_connection_buffer_limit_bytes={"value": BUFFER})
+    first, *others = (
+        address_pb2.Address(
+            socket_address={"protocol": bound.transport, "address": address, "port_value": stands.port}
+        )
+        for address in stands.addresses
+    )
+    built.address.CopyFrom(first)
+    for other in others:
+        built.additional_addresses.add(address=other)
+    return built
+
+
+def _tls(built: listener_pb2.Listener, chains: tuple[Chain, ...]) -> Resource:
+    """Complete a listener that tells TLS connections apart by server name."""
+    built.listener_filters.add().ParseFromString(TLS_INSPECTOR)
+    built.filter_chains.extend(_chain(chain, f"{built.name}/{chain.hostname or '*'}") for chain in chains)
+    named = {secret for chain in chains if chain.tls for secret in chain.tls.certificates}
+    streams = {name for chain in chains if isinstance(chain.then, Streams) for name in targets(chain.then)}
+    tables = {str(chain.then) for chain in chains if isinstance(chain.then, Table)}
+    return Resource(
+        encode(built),
+        targets=tuple(sorted(streams)),
+        secrets=tuple(sorted(map(certificate_name, named))),
+        tables=tuple(sorted(tables)),
+    )
+
+
+def _chain(chain: Chain, name: str) -> listener_components_pb2.FilterChain:
+    built = listener_components_pb2.FilterChain(name=name)
+    built.filter_chain_match.transport_protocol = "tls"  # cleartext is for no chain, and closed
+    if chain.hostname is not None:
+        built.filter_chain_match.server_names.append(chain.hostname)
+    match chain.then:
+        case Table() as table:
+            built.filters.append(manager(table))
+        case Streams() as streams:
+            built.filters.append(tcp_proxy(streams, name))
+    if chain.tls is not None:
+        speaks_http = isinstance(chain.then, Table)
+        built.transport_socket.CopyFrom(_terminating(chain.tls, ALPN_OF_HTTP if speaks_http else ()))
+    return built
+
+
+def _terminating(tls: Terminate, alpn: tuple[str, ...]) -> base_pb2.TransportSocket:
+    """Build the socket that ends the client's TLS."""
+    context = tls_pb2.DownstreamTlsContext.FromString(TLS)
+    common = context.common_tls_context
+    common.alpn_protocols.extend(alpn)
+    served = (served_secret(certificate_name(secret)) for secret in tls.certificates)
+    common.tls_certificate_sds_secret_configs.extend(served)
+    return base_pb2.TransportSocket(name="tls", typed_config=packed(context))

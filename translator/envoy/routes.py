@@ -1,0 +1,147 @@
+"""Route tables: each virtual host is serialized once, and a table is joined from those bytes."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from envoy.config.route.v3 import route_components_pb2, route_pb2
+from envoy.extensions.filters.http.fault.v3 import fault_pb2
+from google.protobuf import any_pb2
+
+from translator.envoy.clusters import REFUSED
+from translator.envoy.encode import element, encode, packed
+from translator.envoy.redirects import redirects
+from translator.envoy.resource import Resource
+from translator.memo import query
+from translator.rules import tables
+from translator.rules.backends import Backend, Share
+from translator.rules.filters import HeaderChanges, Redirect
+from translator.rules.http_routes import Fail, Forward
+from translator.rules.matches import HttpMatch, PathExact, PathPattern, PathPrefix
+from translator.rules.tables import Entry, Table
+from translator.verdict import Refused
+from translator.world import World
+
+FAULT = "envoy.filters.http.fault"
+VIRTUAL_HOSTS = route_pb2.RouteConfiguration.VIRTUAL_HOSTS_FIELD_NUMBER
+
+# What follows the virtual hosts in every table.  A client may write the port behind the name: matching
+# ignores it, and the header reaches the backend as it was written.  Clusters arrive before routes to them.
+TAIL = encode(
+    route_pb2.RouteConfiguration(validate_clusters={"value": False}, ignore_port_in_host_matching=True)
+)
+# The route's own limit of 15 s would cut long answers and streams: nobody asked for it.
+UNLIMITED = encode(route_components_pb2.RouteAction(timeout={}))
+
+
+class Part(NamedTuple):
+    """A virtual host as an element of its table, and the clusters that it sends requests to."""
+
+    body: bytes
+    targets: tuple[str, ...]
+
+
+@query
+def route_table(world: World, table: Table) -> Resource:
+    """Join a route table from its virtual hosts; requests for any other name are answered 404."""
+    parts = [virtual_host(world, table, hostname) for hostname in tables.hostnames(world, table)]
+    head = encode(route_pb2.RouteConfiguration(name=str(table)))
+    targets = {target for part in parts for target in part.targets}
+    return Resource(b"".join((head, *(part.body for part in parts), TAIL)), targets=tuple(sorted(targets)))
+
+
+@query
+def virtual_host(world: World, table: Table, hostname: str) -> Part:
+    """Build one virtual host, its routes in the order in which requests try them."""
+    entries = tables.virtual_host(world, table, hostname)
+    host = route_components_pb2.VirtualHost(name=hostname, domains=[hostname])
+    for entry in entries:
+        host.routes.extend(_routes(entry, table, hostname))
+    targets = {name for entry in entries for name in _targets(entry)}
+    return Part(element(VIRTUAL_HOSTS, encode(host)), tuple(sorted(targets)))
+
+
+def _routes(entry: Entry, table: Table, hostname: str) -> Iterable[route_components_pb2.Route]:
+    """Build what one match of one rule becomes: one route, or two for some redirects."""
+    route = route_components_pb2.Route(name=entry.name, match=_match(entry.match))
+    match entry.rule.action:
+        case Forward() as forward if _reaches(forward):
+            route.route.CopyFrom(_forward(forward))
+            _change(route, entry.rule.request_headers)
+            yield route
+        case Forward(failure=status) | Fail(status=status):
+            route.direct_response.status = status
+            yield route
+        case Redirect() as redirect:
+            yield from redirects(route, redirect, table, hostname)
+
+
+def _match(wanted: HttpMatch) -> route_components_pb2.RouteMatch:
+    built = route_components_pb2.RouteMatch()
+    match wanted.path:
+        case PathExact(path):
+            built.path = path
+        case PathPrefix(path) if below := path.rstrip("/"):
+            built.path_separated_prefix = below
+        case PathPrefix():
+            built.prefix = "/"
+        case PathPattern(regex):
+            built.safe_regex.regex = regex
+    for name, value in wanted.headers:
+        built.headers.add(name=name, string_match={"exact": value})
+    if wanted.grpc:
+        built.grpc.SetInParent()
+    return built
+
+
+def _weighted(forward: Forward) -> tuple[Share, ...]:
+    return tuple(share for share in forward.shares if share.weight)
+
+
+def _reaches(forward: Forward) -> bool:
+    """Tell whether any request reaches a backend; where none does, no cluster is needed to fail."""
+    return any(isinstance(share.target, Backend) for share in _weighted(forward))
+
+
+def _forward(forward: Forward) -> route_components_pb2.RouteAction:
+    action = route_components_pb2.RouteAction.FromString(UNLIMITED)
+    shares = _weighted(forward)
+    if len(shares) == 1:
+        action.cluster = str(shares[0].target)
+        return action
+    for share in shares:
+        part = action.weighted_clusters.clusters.add(weight={"value": share.weight})
+        match share.target:
+            case Backend() as backend:
+                part.name = str(backend)
+            case Refused():
+                part.name = REFUSED
+                part.typed_per_filter_config[FAULT].CopyFrom(_failure(forward.failure))
+    return action
+
+
+def _failure(status: int) -> any_pb2.Any:
+    """Build what makes the fault filter answer every request of a share, in gRPC's terms where it is gRPC."""
+    whole = {"numerator": 100, "denominator": "HUNDRED"}
+    return packed(fault_pb2.HTTPFault(abort={"http_status": status, "percentage": whole}))
+
+
+def _targets(entry: Entry) -> Iterable[str]:
+    """Name the clusters that an entry's requests are sent to."""
+    match entry.rule.action:
+        case Forward() as forward if _reaches(forward):
+            for share in _weighted(forward):
+                yield str(share.target) if isinstance(share.target, Backend) else REFUSED
+        case Forward() | Fail() | Redirect():
+            return
+
+
+def _change(route: route_components_pb2.Route, changes: HeaderChanges) -> None:
+    """Apply a rule's header changes; Envoy removes first, so what is set or added stays."""
+    for action, pairs in (
+        ("OVERWRITE_IF_EXISTS_OR_ADD", changes.set),
+        ("APPEND_IF_EXISTS_OR_ADD", changes.add),
+    ):
+        for key, value in pairs:
+            literal = value.replace("%", "%%")  # Envoy would take a single one for a placeholder
+            route.request_headers_to_add.add(header={"key": key, "value": literal}, append_action=action)
+    route.request_headers_to_remove.extend(changes.remove)

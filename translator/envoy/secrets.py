@@ -1,0 +1,49 @@
+"""Trust and certificates as Envoy takes them over SDS: a rotation is one push and drains no connection."""
+
+from envoy.extensions.transport_sockets.tls.v3 import secret_pb2
+
+from translator.envoy.encode import encode
+from translator.envoy.resource import Resource
+from translator.memo import query
+from translator.names import Name
+from translator.rules import certificates
+from translator.rules.backend_tls import SystemRoots, TrustBundle, UpstreamTls, judge, trust_bundle
+from translator.verdict import Refused
+from translator.world import World
+
+
+def trust_name(trusted: TrustBundle | SystemRoots) -> str | None:
+    """Return the name under which roots are served; Envoy has its machine's own already."""
+    match trusted:
+        case TrustBundle(name):
+            return name
+        case SystemRoots():
+            return None
+
+
+@query
+def trust(world: World, policy: Name) -> Resource:
+    """Build the roots of a policy that names a bundle."""
+    tls = judge(world, policy).value
+    assert isinstance(tls, UpstreamTls), f"{policy} was refused: {tls}"
+    name = trust_name(tls.trust)
+    assert name, f"{policy} trusts what Envoy has already"
+    secret = secret_pb2.Secret(name=name)
+    secret.validation_context.trusted_ca.inline_string = trust_bundle(world, policy)
+    return Resource(encode(secret))
+
+
+def certificate_name(secret: Name) -> str:
+    """Return the name under which a Secret's certificate is served."""
+    return f"certificate/{secret}"
+
+
+@query
+def server_certificate(world: World, secret: Name) -> Resource:
+    """Build the certificate and key of a Secret that can be served."""
+    pair = certificates.server_certificate(world, secret)
+    assert not isinstance(pair, Refused), f"{secret} was refused: {pair}"
+    built = secret_pb2.Secret(name=certificate_name(secret))
+    built.tls_certificate.certificate_chain.inline_string = pair.chain
+    built.tls_certificate.private_key.inline_string = pair.key
+    return Resource(encode(built))

@@ -1,0 +1,85 @@
+"""TLS towards a backend: what Envoy sends, and what a certificate must prove before a request leaves."""
+
+import re
+from collections.abc import Iterable
+
+from envoy.config.core.v3 import base_pb2
+from envoy.extensions.transport_sockets.tls.v3 import common_pb2, secret_pb2, tls_pb2
+
+from translator.envoy.config_source import own_secret, served_secret
+from translator.envoy.encode import encode, packed
+from translator.rules.backend_tls import DnsName, SystemRoots, TrustBundle, UpstreamTls, UriName
+from translator.rules.backends import Protocol
+
+SYSTEM_ROOTS = "legation/system-roots"  # every bootstrap has it: the roots are those of Envoy's own machine
+VERSIONS = (("1.2", common_pb2.TlsParameters.TLSv1_2), ("1.3", common_pb2.TlsParameters.TLSv1_3))
+
+# A resumed session proves nothing anew: not the chain, not the name, not that the certificate is still valid.
+# Envoy drops its sessions when the trust it was served changes, but not when a certificate expires.  So none
+# is kept: every connection begins with a full handshake, and the pool reuses connections.
+PREPARED = encode(tls_pb2.UpstreamTlsContext(max_session_keys={"value": 0}))
+
+
+def transport_socket(tls: UpstreamTls, protocol: Protocol) -> base_pb2.TransportSocket:
+    """Build the socket that speaks TLS as a policy says, and fails where the proof does."""
+    context = tls_pb2.UpstreamTlsContext.FromString(PREPARED)
+    context.sni = tls.sni
+    common = context.common_tls_context
+    common.tls_params.CopyFrom(_parameters(tls))
+    common.alpn_protocols.extend(tls.alpn or _spoken(protocol))
+    proof = common.combined_validation_context
+    proof.default_validation_context.match_typed_subject_alt_names.extend(_matchers(tls.names))
+    proof.validation_context_sds_secret_config.CopyFrom(_roots(tls.trust))
+    return base_pb2.TransportSocket(name="tls", typed_config=packed(context))
+
+
+def negotiates(tls: UpstreamTls, protocol: Protocol) -> bool:
+    """Tell whether the handshake decides between HTTP/1.1 and HTTP/2, because a policy offers the latter."""
+    return protocol is Protocol.HTTP and "h2" in tls.alpn
+
+
+def _roots(trust: TrustBundle | SystemRoots) -> secret_pb2.SdsSecretConfig:
+    match trust:
+        case TrustBundle(name):
+            return served_secret(name)
+        case SystemRoots():
+            return own_secret(SYSTEM_ROOTS)
+
+
+def _parameters(tls: UpstreamTls) -> common_pb2.TlsParameters:
+    versions = dict(VERSIONS)
+    return common_pb2.TlsParameters(
+        tls_minimum_protocol_version=versions[tls.min_version],
+        tls_maximum_protocol_version=versions[tls.max_version],
+        cipher_suites=tls.cipher_suites,
+        ecdh_curves=tls.curves,
+    )
+
+
+def _spoken(protocol: Protocol) -> tuple[str, ...]:
+    match protocol:
+        case Protocol.HTTP:
+            return ("http/1.1",)
+        case Protocol.HTTP2:
+            return ("h2",)
+        case Protocol.TCP | Protocol.UDP:
+            return ()
+
+
+def _matchers(names: Iterable[DnsName | UriName]) -> Iterable[common_pb2.SubjectAltNameMatcher]:
+    """Build what a certificate's names are held against; one match is enough."""
+    for name in names:
+        match name:
+            case DnsName(dns) if dns.startswith("*."):
+                yield common_pb2.SubjectAltNameMatcher(
+                    san_type="DNS", matcher={"safe_regex": {"regex": _wildcard(dns)}}
+                )
+            case DnsName(dns):  # Envoy ignores case, and lets a certificate's wildcard stand for one label
+                yield common_pb2.SubjectAltNameMatcher(san_type="DNS", matcher={"exact": dns})
+            case UriName(uri):
+                yield common_pb2.SubjectAltNameMatcher(san_type="URI", matcher={"exact": uri})
+
+
+def _wildcard(dns: str) -> str:
+    """Return what matches the same wildcard, or one label in its place."""
+    return rf"(?i)(\*|[a-z0-9_-]+){re.escape(dns[1:])}"
