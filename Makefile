@@ -75,6 +75,10 @@ format: .venv/ready ## rewrite the format, and what style rules can mend by them
 goldens: .venv/ready ## rewrite the expected results of tests/cases; read the difference before you commit it
 	@$(BIN)/python -m pytest --quiet --update-goldens tests/translator/test_cases.py
 
+.PHONY: docs
+docs: .venv/ready ## rewrite the pages that are made from the code: docs/spec-coverage.md
+	@$(BIN)/python docs/spec_coverage.py
+
 .PHONY: coverage
 coverage: .venv/ready ## run the tests and list lines and branches that none of them takes
 	@$(BIN)/python $(PYTEST) --quiet --cov --cov-report=term-missing:skip-covered $(TESTS)

@@ -131,8 +131,7 @@ def test_no_module_is_named_after_nothing() -> None:
 
 def test_a_match_names_every_case() -> None:
     def catches_all(case: ast.match_case) -> bool:
-        everything = isinstance(case.pattern, ast.MatchAs) and case.pattern.pattern is None
-        return everything and case.guard is None
+        return case.guard is None and ast.unparse(case.pattern) == "_"
 
     for path in MODULES:
         cases = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.match_case)]
