@@ -1,0 +1,149 @@
+"""The newest snapshot of each group of Envoys, and the streams that it wakes."""
+
+from collections.abc import Callable, Mapping
+from secrets import token_hex
+from time import monotonic
+
+from msgspec import Struct
+
+from xds_server.admission import Allowance, Limits, Refusal
+from xds_server.memory import Memory
+from xds_server.messages import Ask, DeltaAsk, Response
+from xds_server.order import Patience
+from xds_server.report import Envoy, Rejected, Report
+from xds_server.snapshot import Snapshot, changed
+from xds_server.stream import Stream
+
+PATIENCE = Patience()
+LIMITS = Limits()
+
+
+class Connected(Struct, frozen=True):
+    """One Envoy as it stands: what it holds by type and name, and what it last refused."""
+
+    envoy: Envoy
+    address: str
+    since: float
+    versions: Mapping[str, Mapping[str, str]]
+    rejections: Mapping[str, Rejected]
+
+
+class Seat(Struct, eq=False, frozen=True):
+    """A stream's place in the hub."""
+
+    stream: Stream
+    whole: bool
+    address: str
+    since: float
+    wake: Callable[[], None]
+
+
+class Group:
+    """All that is kept for one group while anybody offers or asks for it."""
+
+    def __init__(self, limits: Limits, now: float) -> None:
+        self.snapshot: Snapshot | None = None
+        self.memory = Memory()
+        self.allowance = Allowance(limits, now)
+        self.seats: dict[int, Seat] = {}
+
+
+class Hub:
+    """Between who publishes and who is connected; unknown groups get silence, never an empty answer."""
+
+    def __init__(
+        self,
+        told: Callable[[Report], None],
+        *,
+        patience: Patience = PATIENCE,
+        limits: Limits = LIMITS,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self.told = told
+        self.clock = clock
+        self.limits = limits
+        self._patience = patience
+        self._groups: dict[str, Group] = {}
+
+    @property
+    def ready(self) -> bool:
+        """Whether anything was ever published."""
+        return any(group.snapshot is not None for group in self._groups.values())
+
+    def snapshot(self, group: str) -> Snapshot | None:
+        """What is offered to a group now."""
+        return self._groups[group].snapshot if group in self._groups else None
+
+    def publish(self, group: str, snapshot: Snapshot) -> None:
+        """Offer a new snapshot; equal content disturbs nobody."""
+        known = self._group(group)
+        names = changed(known.snapshot, snapshot)
+        first = known.snapshot is None
+        known.snapshot = snapshot
+        known.memory.follow(snapshot, names, self.clock())
+        for seat in known.seats.values():
+            seat.stream.offer(snapshot, names)
+            if names or first:
+                seat.wake()
+
+    def withdraw(self, group: str) -> None:
+        """Fall silent towards a group; its Envoys keep what they have."""
+        known = self._group(group)
+        known.snapshot = None
+        for seat in known.seats.values():
+            seat.stream.offer(None, {})
+        self._drop_if_idle(group)
+
+    def join(self, envoy: Envoy, address: str, *, whole: bool, wake: Callable[[], None]) -> Seat | Refusal:
+        """Seat a new stream, unless the group has too many."""
+        group = self._group(envoy.group)
+        if len(group.seats) >= self.limits.streams:
+            return Refusal(f"too many streams of {envoy.group}")
+        stream = Stream(envoy, whole=whole, memory=group.memory, patience=self._patience, salt=token_hex(4))
+        stream.offer(group.snapshot, {})
+        seat = Seat(stream, whole, address, self.clock(), wake)
+        group.seats[id(seat)] = seat
+        return seat
+
+    def leave(self, seat: Seat) -> None:
+        """Forget a stream; nothing of it outlives it."""
+        group = seat.stream.envoy.group
+        del self._groups[group].seats[id(seat)]
+        self._drop_if_idle(group)
+
+    def receive(self, seat: Seat, ask: Ask | DeltaAsk) -> Refusal | None:
+        """Hand one request to a stream, unless the client asks too often or for too much."""
+        if not self._groups[seat.stream.envoy.group].allowance.take(self.clock()):
+            return Refusal("too many requests")
+        seat.stream.receive(ask)
+        self._tell(seat.stream)
+        return Refusal("too many names") if seat.stream.asked_names > self.limits.names else None
+
+    def next(self, seat: Seat) -> Response | None:
+        """What a stream should send now, if anything."""
+        response = seat.stream.next(self.clock())
+        self._tell(seat.stream)
+        return response
+
+    def connected(self) -> list[Connected]:
+        """Every Envoy with what it holds now."""
+        return [
+            Connected(
+                seat.stream.envoy, seat.address, seat.since, seat.stream.holdings(), seat.stream.rejections
+            )
+            for group in self._groups.values()
+            for seat in group.seats.values()
+        ]
+
+    def _tell(self, stream: Stream) -> None:
+        reports, stream.reports = stream.reports, []
+        for report in reports:
+            self.told(report)
+
+    def _group(self, name: str) -> Group:
+        return self._groups.setdefault(name, Group(self.limits, self.clock()))
+
+    def _drop_if_idle(self, name: str) -> None:
+        group = self._groups[name]
+        if group.snapshot is None and not group.seats:
+            del self._groups[name]

@@ -1,0 +1,150 @@
+"""Make before break: what may be sent now, what waits for an answer, and what may be withdrawn."""
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+
+from msgspec import Struct
+
+from xds_server.session import Change, Session, Verdict
+from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Entry, Resource, Snapshot
+
+SENDS_TRAFFIC = (LDS, RDS)
+USED_BY = {CDS: SENDS_TRAFFIC, EDS: (CDS,), SDS: (CDS, LDS)}
+USES: Mapping[str, Callable[[Resource], tuple[str | None, ...]]] = {
+    CDS: lambda resource: resource.targets,
+    EDS: lambda resource: (resource.endpoints,),
+    SDS: lambda resource: resource.secrets,
+}
+
+
+class Patience(Struct, frozen=True):
+    """How long a change waits for what it needs, and a removal after its last use, in seconds."""
+
+    hold: float = 10.0  # below the 15 s after which Envoy itself stops waiting for routes
+    grace: float = 5.0  # for requests and retries that still run on the old route
+
+
+class Leaving(Struct, frozen=True):
+    """A removal that waits: since when, and since when nothing has needed the name."""
+
+    since: float
+    free_since: float | None = None
+
+
+class Order:
+    """What waits on one stream, each wait with its beginning."""
+
+    def __init__(self, sessions: Mapping[str, Session], patience: Patience) -> None:
+        self.sessions = sessions
+        self.patience = patience
+        self.warming: dict[str, str] = {}  # cluster -> the endpoints that must follow it
+        self.arriving: dict[tuple[str, str], float] = {}
+        self.leaving: dict[tuple[str, str], Leaving] = {}
+
+    def sent(self, type_url: str, change: Change) -> None:
+        """Remember what a response obliges us to send after it, and end the waits it fulfils."""
+        for name in change.updates.keys() | change.removed:
+            self.arriving.pop((type_url, name), None)
+            self.leaving.pop((type_url, name), None)
+            if type_url == CDS:
+                self.warming.pop(name, None)
+        if type_url in (CDS, LDS):
+            for entry in change.updates.values():
+                self._owe_children(entry)
+
+    def _owe_children(self, parent: Entry) -> None:
+        for secret in parent.resource.secrets:
+            self._owe(SDS, secret)
+        if parent.resource.endpoints is not None:
+            self.warming[parent.name] = parent.resource.endpoints
+            self._owe(EDS, parent.resource.endpoints)
+
+    def _owe(self, type_url: str, name: str) -> None:
+        if type_url in self.sessions:
+            self.sessions[type_url].owe(name)
+
+    def answered(self, type_url: str, verdict: Verdict) -> None:
+        """A cluster is warm when its endpoints were taken after it; a refused one is not waited for."""
+        change = verdict.change
+        ended = verdict.culprits if verdict.error is not None else change.updates.keys() | change.removed
+        if type_url == EDS:
+            ended = ended - self.sessions[EDS].owed
+            self.warming = {name: needs for name, needs in self.warming.items() if needs not in ended}
+        elif type_url == CDS and verdict.error is not None:
+            self.warming = {name: needs for name, needs in self.warming.items() if name not in ended}
+
+    def prune(self, session: Session) -> None:
+        """End the waits of names about which nothing is open any more."""
+        for waits in (self.arriving, self.leaving):
+            stale = [key for key in waits if key[0] == session.type_url and key[1] not in session.unsettled]
+            for key in stale:
+                del waits[key]
+
+
+class Moment:
+    """The order's judgement at one moment; reads the sessions only when something asks."""
+
+    def __init__(self, order: Order, snapshot: Snapshot, now: float) -> None:
+        self.wake_at: float | None = None
+        self.overdue: dict[tuple[str, str], float] = {}
+        self._order = order
+        self._snapshot = snapshot
+        self._now = now
+        self._uses: dict[str, frozenset[str | None] | None] = {}
+
+    def may_arrive(self, entry: Entry) -> bool:
+        """Traffic may be sent where every cluster is known to be taken and warm, or waited for in vain."""
+        if entry.type_url not in SENDS_TRAFFIC or self._unready.isdisjoint(entry.resource.targets):
+            return True
+        key = (entry.type_url, entry.name)
+        since = self._order.arriving.setdefault(key, self._now)
+        return self._over(key, since, since + self._order.patience.hold)
+
+    def may_leave(self, type_url: str, name: str) -> bool:
+        """A name may go some time after its last use, and, for safety, at last even if still in use."""
+        if type_url not in USED_BY:
+            return True
+        key, patience = (type_url, name), self._order.patience
+        waits = self._order.leaving.get(key, Leaving(self._now))
+        used = self._used(type_url)
+        if used is None or name in used:
+            self._order.leaving[key] = Leaving(waits.since)
+            return self._over(key, waits.since, waits.since + patience.hold + patience.grace)
+        free_since = self._now if waits.free_since is None else waits.free_since
+        self._order.leaving[key] = Leaving(waits.since, free_since)
+        return self._reached(free_since + (patience.grace if type_url == CDS else 0))
+
+    def _over(self, key: tuple[str, str], since: float, end: float) -> bool:
+        if self._reached(end):
+            self.overdue[key] = self._now - since
+            return True
+        return False
+
+    def _reached(self, time: float) -> bool:
+        if self._now >= time:
+            return True
+        self.wake_at = time if self.wake_at is None else min(self.wake_at, time)
+        return False
+
+    @cached_property
+    def _unready(self) -> frozenset[str]:
+        clusters = self._order.sessions.get(CDS)
+        if clusters is None:
+            return frozenset()
+        open_ = clusters.unsettled | self._order.warming.keys()
+        return frozenset(name for name in open_ if self._snapshot.find(CDS, name) is not None)
+
+    def _used(self, type_url: str) -> frozenset[str | None] | None:
+        if type_url not in self._uses:
+            self._uses[type_url] = self._look_up_uses(type_url)
+        return self._uses[type_url]
+
+    def _look_up_uses(self, type_url: str) -> frozenset[str | None] | None:
+        """Names that the client may be using now; None when it may be using any."""
+        users = [self._order.sessions[user] for user in USED_BY[type_url] if user in self._order.sessions]
+        if any(session.estranged for session in users):
+            return None
+        uses = USES[type_url]
+        return frozenset(
+            name for session in users for entry in session.perhaps_held() for name in uses(entry.resource)
+        )

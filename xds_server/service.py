@@ -1,0 +1,266 @@
+"""gRPC: the AggregatedDiscoveryService, which only carries; the one module that knows grpc and protobuf."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Protocol
+
+import grpc
+from envoy.service.discovery.v3 import discovery_pb2
+from google.protobuf.message import DecodeError
+from msgspec import Struct
+
+from xds_server.admission import GroupOf, Node, Peer, Refusal, claimed_group
+from xds_server.hub import Hub, Seat
+from xds_server.messages import Ask, DeltaAsk, delta_frame, whole_frame
+from xds_server.report import Envoy, TurnedAway
+
+SERVICE = "envoy.service.discovery.v3.AggregatedDiscoveryService"
+LONGEST_ERROR = 4_096
+OWNER_ONLY = 0o177
+OPTIONS = (
+    ("grpc.so_reuseport", 0),  # a second server on the port is a mistake to be told of
+    ("grpc.max_send_message_length", -1),
+    ("grpc.http2.min_ping_interval_without_data_ms", 5_000),  # else an idle Envoy's pings end its connection
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.keepalive_time_ms", 30_000),  # finds peers that died without a word
+    ("grpc.keepalive_timeout_ms", 20_000),
+    ("grpc.http2.max_pings_without_data", 0),
+)
+
+
+class Address(Struct, frozen=True):
+    """Where to listen: `unix:PATH` or HOST:PORT, in plaintext unless credentials are given."""
+
+    target: str
+    credentials: grpc.ServerCredentials | None = None
+
+
+class Terms(Struct, frozen=True):
+    """How the server names itself, whom it admits, and how it says goodbye; times in seconds."""
+
+    control_plane: str = "legation"
+    group_of: GroupOf = claimed_group
+    drain: float = 3.0
+    longest_connection: float | None = None  # makes Envoys spread anew over replicas
+
+
+class Said(Struct, frozen=True):
+    """One request, with the node if it names one."""
+
+    ask: Ask | DeltaAsk
+    node: Node | None
+
+
+class Ended(Struct, frozen=True):
+    """Why we end a stream, in words and in gRPC's terms."""
+
+    code: grpc.StatusCode
+    reason: str
+
+
+class Call(Protocol):
+    """What we use of a gRPC call."""
+
+    async def read(self) -> bytes:
+        """Wait for the next request, or the end."""
+
+    async def write(self, message: bytes) -> None:
+        """Send as soon as the peer has room."""
+
+    async def abort(self, code: grpc.StatusCode, details: str) -> None:
+        """End with a status that is not OK."""
+
+    def peer(self) -> str:
+        """Say the other end's address."""
+
+    def auth_context(self) -> Mapping[str, Iterable[bytes]]:
+        """Say what the other end has proved."""
+
+
+TERMS = Terms()
+
+
+async def serve(hub: Hub, addresses: Sequence[Address], terms: Terms = TERMS) -> None:
+    """Serve until cancelled; then say goodbye without any last state."""
+    async with serving(hub, addresses, terms):
+        await asyncio.Event().wait()
+
+
+@asynccontextmanager
+async def serving(hub: Hub, addresses: Sequence[Address], terms: Terms = TERMS) -> AsyncIterator[list[int]]:
+    """Serve while the block runs; yields the port of each address, which for a socket file means nothing."""
+    conversations = Conversations(hub, terms)
+    server = grpc.aio.server(options=_options(terms))
+    methods = {
+        "StreamAggregatedResources": conversations.whole,
+        "DeltaAggregatedResources": conversations.delta,
+    }
+    handlers = {name: grpc.stream_stream_rpc_method_handler(method) for name, method in methods.items()}
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
+    ports = [_bind(server, address) for address in addresses]
+    await server.start()
+    try:
+        yield ports
+    finally:
+        async with asyncio.TaskGroup() as goodbye:
+            goodbye.create_task(server.stop(terms.drain + 1))  # no new stream from here on
+            goodbye.create_task(conversations.dismiss(terms.drain))
+
+
+def _options(terms: Terms) -> list[tuple[str, int]]:
+    if terms.longest_connection is None:
+        return list(OPTIONS)
+    age = ("grpc.max_connection_age_ms", int(terms.longest_connection * 1_000))
+    return [*OPTIONS, age, ("grpc.max_connection_age_grace_ms", int(terms.drain * 1_000))]
+
+
+def _bind(server: grpc.aio.Server, address: Address) -> int:
+    before = os.umask(OWNER_ONLY)  # a socket file is made while binding; nobody may slip in before a chmod
+    try:
+        if address.credentials is None:
+            return int(server.add_insecure_port(address.target))
+        return int(server.add_secure_port(address.target, address.credentials))
+    finally:
+        os.umask(before)
+
+
+class Conversations:
+    """Every open stream: admitted, carried, and ended together when the server goes."""
+
+    def __init__(self, hub: Hub, terms: Terms) -> None:
+        self._hub = hub
+        self._terms = terms
+        self._speaking: set[asyncio.Task[None]] = set()
+
+    async def whole(self, _requests: object, call: Call) -> None:
+        """Carry a state-of-the-world stream."""
+        await self._converse(call, whole=True)
+
+    async def delta(self, _requests: object, call: Call) -> None:
+        """Carry a delta stream."""
+        await self._converse(call, whole=False)
+
+    async def dismiss(self, within: float) -> None:
+        """End the open streams one after the other, so that their Envoys do not all call again at once."""
+        speaking = list(self._speaking)
+        for task in speaking:
+            task.cancel()
+            await asyncio.sleep(within / len(speaking))
+
+    async def _converse(self, call: Call, *, whole: bool) -> None:
+        opening = await _read(call, whole=whole)
+        ended = await self._carry(opening, call, whole=whole) if isinstance(opening, Said) else opening
+        if ended is not None:
+            node = (opening.node if isinstance(opening, Said) else None) or Node("", "")
+            self._hub.told(TurnedAway(node.cluster, node.id, ended.reason))
+            await call.abort(ended.code, ended.reason)
+
+    async def _carry(self, opening: Said, call: Call, *, whole: bool) -> Ended | None:
+        group = self._group(opening.node, call)
+        if isinstance(group, Ended):
+            return group
+        wake = asyncio.Event()
+        seat = self._hub.join(group, call.peer(), whole=whole, wake=wake.set)
+        if isinstance(seat, Refusal):
+            return Ended(grpc.StatusCode.RESOURCE_EXHAUSTED, seat.reason)
+        try:
+            return await self._talk(Conversation(self._hub, seat, wake, call), opening.ask)
+        finally:
+            self._hub.leave(seat)
+
+    def _group(self, node: Node | None, call: Call) -> Envoy | Ended:
+        if node is None:
+            return Ended(grpc.StatusCode.INVALID_ARGUMENT, "the first request must say its node")
+        proofs = {name: tuple(values) for name, values in call.auth_context().items()}
+        group = self._terms.group_of(node, Peer(call.peer(), proofs))
+        if isinstance(group, Refusal):
+            return Ended(grpc.StatusCode.PERMISSION_DENIED, group.reason)
+        return Envoy(group, node.id)
+
+    async def _talk(self, conversation: "Conversation", opening: Ask | DeltaAsk) -> Ended | None:
+        async with asyncio.TaskGroup() as tasks:
+            speaking = tasks.create_task(conversation.speak(self._terms.control_plane))
+            listening = tasks.create_task(conversation.listen(opening))
+            self._speaking.add(speaking)
+            speaking.add_done_callback(self._speaking.discard)
+            await asyncio.wait((speaking, listening), return_when=asyncio.FIRST_COMPLETED)
+            speaking.cancel()
+            listening.cancel()
+        return None if listening.cancelled() else listening.result()
+
+
+class Conversation(Struct, frozen=True):
+    """One open stream, between its seat in the hub and its gRPC call."""
+
+    hub: Hub
+    seat: Seat
+    wake: asyncio.Event
+    call: Call
+
+    async def listen(self, opening: Ask | DeltaAsk) -> Ended | None:
+        """Take requests in until the client has said all, or too much."""
+        heard: Said | Ended | None = Said(opening, None)
+        while isinstance(heard, Said):
+            refusal = self.hub.receive(self.seat, heard.ask)
+            if refusal is not None:
+                return Ended(grpc.StatusCode.RESOURCE_EXHAUSTED, refusal.reason)
+            self.wake.set()
+            heard = await _read(self.call, whole=self.seat.whole)
+        return heard
+
+    async def speak(self, control_plane: str) -> None:
+        """Send whatever is newest whenever the client has room for it."""
+        frame = whole_frame if self.seat.whole else delta_frame
+        while True:
+            self.wake.clear()
+            while (response := self.hub.next(self.seat)) is not None:
+                await self.call.write(frame(response, control_plane))
+            await self._doze(self.seat.stream.wake_at)
+
+    async def _doze(self, until: float | None) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(None if until is None else until - self.hub.clock()):
+                await self.wake.wait()
+
+
+async def _read(call: Call, *, whole: bool) -> Said | Ended | None:
+    raw = await call.read()
+    if raw is grpc.aio.EOF:
+        return None
+    try:
+        said = _whole(raw) if whole else _delta(raw)
+    except DecodeError:
+        return Ended(grpc.StatusCode.INVALID_ARGUMENT, "not a discovery request")
+    if not said.ask.type_url:
+        return Ended(grpc.StatusCode.INVALID_ARGUMENT, "a request must say its type URL")
+    return said
+
+
+def _whole(raw: bytes) -> Said:
+    request = discovery_pb2.DiscoveryRequest.FromString(raw)
+    names = tuple(request.resource_names)
+    ask = Ask(request.type_url, names, request.version_info, request.response_nonce, _error(request))
+    return Said(ask, _node(request))
+
+
+def _delta(raw: bytes) -> Said:
+    request = discovery_pb2.DeltaDiscoveryRequest.FromString(raw)
+    ask = DeltaAsk(
+        type_url=request.type_url,
+        subscribe=tuple(request.resource_names_subscribe),
+        unsubscribe=tuple(request.resource_names_unsubscribe),
+        versions=dict(request.initial_resource_versions),
+        nonce=request.response_nonce,
+        error=_error(request),
+    )
+    return Said(ask, _node(request))
+
+
+def _error(request: discovery_pb2.DiscoveryRequest | discovery_pb2.DeltaDiscoveryRequest) -> str | None:
+    return request.error_detail.message[:LONGEST_ERROR] if request.HasField("error_detail") else None
+
+
+def _node(request: discovery_pb2.DiscoveryRequest | discovery_pb2.DeltaDiscoveryRequest) -> Node | None:
+    return Node(request.node.id, request.node.cluster) if request.HasField("node") else None

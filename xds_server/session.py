@@ -1,0 +1,281 @@
+"""One resource type on one stream, without IO or clock: offered, held, refused, in flight."""
+
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from typing import Protocol
+
+from msgspec import Struct
+
+from xds_server.culprits import blamed, halves
+from xds_server.memory import Memory
+from xds_server.messages import Ask, DeltaAsk, Response
+from xds_server.snapshot import CDS, LDS, Entry, Snapshot, content_version
+from xds_server.subscription import Amendment, Subscription
+
+DELETES_BY_ABSENCE = frozenset({CDS, LDS})  # in state of the world only these two can delete
+
+
+class Foreign(Struct, frozen=True):
+    """Held since an earlier stream, in a version whose content we do not know."""
+
+    version: str
+
+
+class Change(Struct, frozen=True):
+    """What one response brings: entries the client lacks or needs again, and names that go."""
+
+    updates: dict[str, Entry]
+    removed: frozenset[str] = frozenset()
+
+
+class Flight(Struct, frozen=True):
+    """A response that was sent and not yet answered."""
+
+    nonce: str
+    change: Change
+
+
+class Verdict(Struct, frozen=True):
+    """What a client said of a response: taken, or refused for a reason, and by whose fault if known."""
+
+    change: Change
+    error: str | None = None
+    culprits: frozenset[str] = frozenset()
+
+
+class Gate(Protocol):
+    """Who knows, over all types of the stream, what may go now."""
+
+    def may_arrive(self, entry: Entry) -> bool:
+        """Whether all that the entry sends traffic to is in place."""
+
+    def may_leave(self, type_url: str, name: str) -> bool:
+        """Whether nothing that the client may hold still needs the name."""
+
+
+class Session:
+    """What one client wants of one type, what it has, and what it would not have."""
+
+    def __init__(self, type_url: str, *, whole: bool, memory: Memory) -> None:
+        self.type_url = type_url
+        self.subscription = Subscription(type_url)
+        self.held: dict[str, Entry | Foreign] = {}
+        self.flight: Flight | None = None
+        self._whole = whole
+        self._memory = memory
+        self._pending: set[str] = set()  # to be looked at
+        self._due: set[str] = set()  # to be sent even if equal
+        self._refused: dict[str, set[str]] = {}
+        self._suspects: dict[str, Entry] = {}  # of a refused response, perhaps live all the same
+        self._groups: list[frozenset[str]] = []  # to be offered apart, in search of a culprit
+        self._opened = False
+        self._sent_once = False
+        self._owes_answer = False
+        self._estranged = False  # came with a version of a full set whose content we do not know
+
+    # what the client says
+
+    def receive(self, ask: Ask | DeltaAsk, snapshot: Snapshot | None) -> Verdict | None:
+        """Take a request in: its verdict on what is in flight, then its names."""
+        verdict = self._judge(ask)
+        amendment = self._subscribe(ask)
+        deliver = amendment.deliver
+        if not self._opened:
+            self._open(ask)
+            deliver -= self.held.keys()
+        self._amend(amendment, deliver, snapshot)
+        return verdict
+
+    def _subscribe(self, ask: Ask | DeltaAsk) -> Amendment:
+        match ask:
+            case Ask():
+                return self.subscription.replace(ask.names)
+            case DeltaAsk():
+                return self.subscription.amend(ask.subscribe, ask.unsubscribe)
+
+    def _open(self, ask: Ask | DeltaAsk) -> None:
+        self._opened = True
+        before: dict[str, Entry | Foreign] = {}
+        match ask:
+            case Ask():
+                self._estranged = bool(ask.version)
+                before.update(self._memory.left_behind(self.type_url) if ask.version else {})
+            case DeltaAsk():
+                before.update((name, Foreign(version)) for name, version in ask.versions.items())
+        self.held = {name: entry for name, entry in before.items() if self.subscription.wants(name)}
+        self._pending |= self.held.keys()
+
+    def _amend(self, amendment: Amendment, deliver: frozenset[str], snapshot: Snapshot | None) -> None:
+        ended = self.held.keys() | self._pending if amendment.everything_ended else frozenset()
+        for name in amendment.forget | ended:
+            if not self.subscription.wants(name):
+                self._forget(name)
+        self._due |= deliver
+        self._pending |= amendment.deliver
+        if amendment.everything_began and snapshot is not None:
+            self._pending |= snapshot.names(self.type_url)
+        absence_answers = self._whole and self.type_url in DELETES_BY_ABSENCE
+        self._owes_answer |= amendment.everything_began or (absence_answers and bool(deliver))
+
+    def _forget(self, name: str) -> None:
+        for names in (self._pending, self._due):
+            names.discard(name)
+        for entries in (self.held, self._refused, self._suspects):
+            entries.pop(name, None)
+
+    def _judge(self, ask: Ask | DeltaAsk) -> Verdict | None:
+        if self.flight is None or ask.nonce != self.flight.nonce:
+            return None
+        change, self.flight = self.flight.change, None
+        if ask.error is None:
+            self._memory.accept(change.updates.values())
+            self._settle(change)
+            return Verdict(change)
+        return Verdict(change, ask.error, self._reject(change, ask.error))
+
+    def _settle(self, change: Change) -> None:
+        if self._whole:
+            self._estranged = False
+            self._suspects.clear()
+        for name, entry in change.updates.items():
+            self._suspects.pop(name, None)
+            self._refused.pop(name, None)
+            if self.subscription.wants(name):
+                self.held[name] = entry
+        for name in change.removed:
+            self._suspects.pop(name, None)
+            self.held.pop(name, None)
+
+    def _reject(self, change: Change, error: str) -> frozenset[str]:
+        news = {name: entry for name, entry in change.updates.items() if self._version(name) != entry.version}
+        if not news:  # it complains of what it already has, or of a removal: nothing to hold back
+            self._settle(change)
+            return frozenset()
+        culprits = frozenset(news) if len(news) == 1 else blamed(error, news)
+        if not culprits:
+            self._groups[:0] = halves(news)
+        for name in culprits:
+            self._refused.setdefault(name, set()).add(news[name].version)
+            self._suspects.pop(name, None)
+        self._suspects.update((name, entry) for name, entry in news.items() if name not in culprits)
+        self._due |= change.updates.keys() - news.keys()
+        again = change.updates.keys() | change.removed
+        self._pending |= {name for name in again if self.subscription.wants(name)}
+        return culprits
+
+    # what is offered
+
+    def offer(self, names: Iterable[str]) -> None:
+        """Some names have other content now, or none."""
+        self._pending |= {name for name in names if self.subscription.wants(name)}
+
+    def owe(self, name: str) -> None:
+        """Send a name again although it is equal: what refers to it was replaced."""
+        if self.subscription.wants(name):
+            self._due.add(name)
+            self._pending.add(name)
+
+    def plan(self, snapshot: Snapshot, gate: Gate) -> Change | None:
+        """What the next response should bring, if there should be one."""
+        while self._groups:
+            apart = self._compose(self._pending & self._groups.pop(0), snapshot, gate)
+            if apart.updates or apart.removed:
+                return apart
+        change = self._compose(frozenset(self._pending), snapshot, gate)
+        if self._first_full_set() and self._waiting(change, snapshot):
+            return None  # to leave out what must wait would delete it
+        if change.updates or change.removed:
+            return change
+        return change if self._owes_answer and not self._waiting(change, snapshot) else None
+
+    def launch(self, change: Change, nonce: str) -> Response:
+        """The response that brings a change; it is in flight until the client answers."""
+        self.flight = Flight(nonce, change)
+        self._done_with(change.updates.keys() | change.removed)
+        self._sent_once, self._owes_answer = True, False
+        entries = {**self._known(), **change.updates} if self._whole else change.updates
+        sent = tuple(entries[name] for name in sorted(entries.keys() - change.removed))
+        version = content_version("".join(f"{entry.name}\n{entry.version}\n" for entry in sent).encode())
+        removed = () if self._whole else tuple(sorted(change.removed))
+        return Response(self.type_url, nonce, version, sent, removed)
+
+    def _compose(self, names: AbstractSet[str], snapshot: Snapshot, gate: Gate) -> Change:
+        updates: dict[str, Entry] = {}
+        removed: set[str] = set()
+        for name in names:
+            wanted = self._wanted(name, snapshot)
+            if wanted is None:
+                removed |= self._part_with(name, gate)
+            elif isinstance(wanted, Foreign) or self._has(wanted):
+                self.held[name] = wanted
+                self._done_with({name})
+            elif gate.may_arrive(wanted):
+                updates[name] = wanted
+        return Change(updates, frozenset(removed))
+
+    def _part_with(self, name: str, gate: Gate) -> set[str]:
+        holds = name in self.held or name in self._suspects
+        if holds and not gate.may_leave(self.type_url, name):
+            return set()
+        silent = self._whole and self.type_url not in DELETES_BY_ABSENCE  # there, absence says nothing
+        if (holds and not silent) or (name in self._due and not self._whole):
+            return {name}
+        self._done_with({name})
+        self.held.pop(name, None)
+        self._suspects.pop(name, None)
+        return set()
+
+    def _wanted(self, name: str, snapshot: Snapshot) -> Entry | Foreign | None:
+        desired = snapshot.find(self.type_url, name)
+        refused = self._refused.get(name, ())
+        if desired is None or desired.version not in refused:
+            return desired
+        good = self._suspects.get(name) or self._memory.good(self.type_url, name)
+        if name in self.held or good is None or good.version in refused:
+            return self.held.get(name)
+        return good
+
+    def _first_full_set(self) -> bool:
+        return self._whole and not self._sent_once and self.type_url in DELETES_BY_ABSENCE
+
+    def _waiting(self, change: Change, snapshot: Snapshot) -> bool:
+        return any(snapshot.find(self.type_url, name) for name in self._pending - change.updates.keys())
+
+    def _done_with(self, names: AbstractSet[str]) -> None:
+        self._pending -= names
+        self._due -= names
+
+    def _has(self, entry: Entry) -> bool:
+        return entry.name not in self._due and self._version(entry.name) == entry.version
+
+    def _version(self, name: str) -> str | None:
+        if name in self._suspects or name not in self.held:
+            return None
+        return self.held[name].version
+
+    def _known(self) -> dict[str, Entry]:
+        return {name: entry for name, entry in self.held.items() if isinstance(entry, Entry)}
+
+    # what the order over all types must know
+
+    @property
+    def unsettled(self) -> AbstractSet[str]:
+        """Names that are not yet sent, or not yet answered."""
+        return self._pending | self.flight.change.updates.keys() if self.flight else self._pending
+
+    @property
+    def owed(self) -> AbstractSet[str]:
+        """Names that must be sent again."""
+        return self._due
+
+    @property
+    def estranged(self) -> bool:
+        """Whether the client may hold something whose content we do not know."""
+        return self._estranged or any(isinstance(entry, Foreign) for entry in self.held.values())
+
+    def perhaps_held(self) -> Iterator[Entry]:
+        """Every entry that the client may act on now."""
+        yield from self._known().values()
+        yield from self._suspects.values()
+        if self.flight is not None:
+            yield from self.flight.change.updates.values()

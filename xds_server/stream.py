@@ -1,0 +1,105 @@
+"""The sessions of one ADS stream, without IO: requests and snapshots in, the next response out."""
+
+from collections.abc import Collection, Mapping
+
+from xds_server.memory import Memory
+from xds_server.messages import Ask, DeltaAsk, Response
+from xds_server.order import Moment, Order, Patience
+from xds_server.report import Accepted, Envoy, Overdue, Rejected, Report
+from xds_server.session import Change, Session, Verdict
+from xds_server.snapshot import EMPTY, SERVED, Snapshot
+
+KNOWN = (*SERVED, *EMPTY)
+
+
+class Stream:
+    """One Envoy's conversation; each response is worked out from the newest snapshot when it can be sent."""
+
+    def __init__(self, envoy: Envoy, *, whole: bool, memory: Memory, patience: Patience, salt: str) -> None:
+        self.envoy = envoy
+        self.sessions: dict[str, Session] = {}
+        self.snapshot: Snapshot | None = None
+        self.wake_at: float | None = None
+        self.reports: list[Report] = []
+        self.rejections: dict[str, Rejected] = {}
+        self._whole = whole
+        self._memory = memory
+        self._order = Order(self.sessions, patience)
+        self._salt = salt  # makes a nonce of another stream unknown here
+        self._sent = 0
+
+    def offer(self, snapshot: Snapshot | None, changed: Mapping[str, Collection[str]]) -> None:
+        """The newest snapshot, and in which names it differs from the last; None ends all sending."""
+        fresh = self.snapshot is None
+        self.snapshot = snapshot
+        for type_url, session in self.sessions.items():
+            if fresh and snapshot is not None:
+                session.offer(snapshot.names(type_url))
+            session.offer(changed.get(type_url, ()))
+
+    def receive(self, ask: Ask | DeltaAsk) -> None:
+        """Take one request in; a type we do not know is left alone."""
+        if ask.type_url not in KNOWN:
+            return
+        session = self.sessions.get(ask.type_url)
+        if session is None:
+            session = self.sessions[ask.type_url] = Session(
+                ask.type_url, whole=self._whole, memory=self._memory
+            )
+        verdict = session.receive(ask, self.snapshot)
+        if verdict is not None:
+            self._order.answered(ask.type_url, verdict)
+            self._report(ask.type_url, verdict)
+
+    def next(self, now: float) -> Response | None:
+        """The next response that may be sent, in the order of types; `wake_at` says when to ask again."""
+        self.wake_at = None
+        if self.snapshot is None:
+            return None
+        moment = Moment(self._order, self.snapshot, now)
+        for type_url in KNOWN:
+            session = self.sessions.get(type_url)
+            if session is None or session.flight is not None:
+                continue
+            self._order.prune(session)
+            change = session.plan(self.snapshot, moment)
+            if change is not None:
+                self._note_overdue(moment, type_url, change)
+                return self._launch(session, change)
+        self.wake_at = moment.wake_at
+        return None
+
+    def _launch(self, session: Session, change: Change) -> Response:
+        self._sent += 1
+        response = session.launch(change, f"{self._salt}-{self._sent}")
+        self._order.sent(session.type_url, change)
+        return response
+
+    def _note_overdue(self, moment: Moment, type_url: str, change: Change) -> None:
+        for (kind, name), waited in moment.overdue.items():
+            if kind == type_url and (name in change.updates or name in change.removed):
+                self.reports.append(Overdue(self.envoy, type_url, name, waited))
+
+    def _report(self, type_url: str, verdict: Verdict) -> None:
+        change = verdict.change
+        versions = {name: entry.version for name, entry in change.updates.items()}
+        if verdict.error is None:
+            self.reports.append(Accepted(self.envoy, type_url, versions, tuple(sorted(change.removed))))
+            return
+        if verdict.culprits:
+            versions = {name: versions[name] for name in verdict.culprits}
+        rejected = Rejected(self.envoy, type_url, versions, verdict.error, bool(verdict.culprits))
+        self.rejections[type_url] = rejected
+        self.reports.append(rejected)
+
+    @property
+    def asked_names(self) -> int:
+        """How many names the Envoy has subscribed to."""
+        return sum(len(session.subscription.names) for session in self.sessions.values())
+
+    def holdings(self) -> dict[str, dict[str, str]]:
+        """The versions that the Envoy is known to have, by type and name."""
+        return {
+            type_url: {name: entry.version for name, entry in session.held.items()}
+            for type_url, session in self.sessions.items()
+        }
