@@ -1,11 +1,34 @@
-"""BackendTLSPolicy: who wins a port, and what the handshake with the backend must prove.  GEP-1897, GEP-4274."""
+"""BackendTLSPolicy: who wins a port, and what the handshake with the backend must prove.  GEP-1897, GEP-4274.
+
+A policy that names a port goes before those that target its whole Service. Of several with the same target
+the oldest wins, then the first by name; one without a creation time, as in files, is the youngest.
+A policy that wins and cannot be honoured keeps its port: connections there fail.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from ipaddress import ip_address
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from translator.memo import query
 from translator.names import Name, ServicePort
-from translator.verdict import Refused, Verdict
-from translator.world import World
+from translator.objects.backend_tls_policy import (
+    BackendTLSPolicy,
+    BackendTLSPolicyValidation,
+    SubjectAltName,
+)
+from translator.objects.kinds import name_of
+from translator.objects.references import PolicyTargetReference
+from translator.objects.service import Service
+from translator.rules.ca_references import Anchors, CaReference, anchors, ca_reference, worst
+from translator.rules.tls_options import read_options
+from translator.verdict import Condition, Refused, Verdict, fails, holds
+from translator.world import Fact, Index, World
+
+SYSTEM = "System"
+SYSTEM_ROOTS = Fact("whether the machine that Envoy runs on has roots", otherwise=True)
 
 
 class TrustBundle(Struct, frozen=True):
@@ -43,19 +66,155 @@ class UpstreamTls(Struct, frozen=True):
     alpn: tuple[str, ...] = ()  # none: what the protocol asks for
 
 
+class Target(NamedTuple):
+    """What policies compete for: a Service, or one of its ports by name."""
+
+    service: Name
+    section: str = ""
+
+    def __str__(self) -> str:
+        """As people write it: `Service shop/pay`, `port https of Service shop/pay`."""
+        return f"{f'port {self.section} of ' if self.section else ''}Service {self.service}"
+
+
+def target_of(namespace: str, ref: PolicyTargetReference) -> Target | None:
+    """Read one of a policy's targetRefs; None where it is no Service, the only kind that can be targeted."""
+    is_service = (ref.group, ref.kind) == ("", "Service")
+    return Target(Name(namespace, ref.name), ref.section_name or "") if is_service else None
+
+
+def _targets(policy: BackendTLSPolicy) -> list[Target]:
+    found = [target_of(policy.metadata.namespace, ref) for ref in policy.spec.target_refs]
+    return [target for target in found if target is not None]
+
+
+POLICIES_BY_TARGET = Index(BackendTLSPolicy, _targets)
+
+
+@query
+def holder(world: World, target: Target) -> Name | None:
+    """Return the policy that goes before all others with exactly this target."""
+    rivals = world.where(POLICIES_BY_TARGET, target)
+    return name_of(min(rivals, key=_age)) if rivals else None
+
+
 @query
 def winner(world: World, port: ServicePort) -> Name | None:
     """Return the policy that governs a Service port, whether or not it can be honoured."""
-    raise NotImplementedError
+    if port.transport != "TCP":
+        return None
+    sections = (*_section_names(world, port), "")
+    holders = (holder(world, Target(port.service, section)) for section in sections)
+    return next((policy for policy in holders if policy is not None), None)
 
 
 @query
 def judge(world: World, policy: Name) -> Verdict[UpstreamTls | Refused]:
     """Read one policy once, for the clusters it shapes and the status it is given."""
-    raise NotImplementedError
+    roots = [anchors(world, each) for each in _references(world, policy)]
+    resolved = _resolved(roots)
+    asked = _asked(world, policy)
+    if isinstance(asked, UpstreamTls) and roots and not any(each.usable for each in roots):
+        message = (
+            "no reference gives a CA certificate that can be used, so connections fail: see ResolvedRefs"
+        )
+        asked = Refused("NoValidCACertificate", message)
+    if isinstance(asked, Refused):
+        return Verdict(asked, (fails("Accepted", asked.reason, asked.message), resolved))
+    warnings = "; ".join(warning for each in roots for warning in each.warnings)
+    return Verdict(asked, (holds("Accepted", message=warnings), resolved))
 
 
 @query
 def trust_bundle(world: World, policy: Name) -> str:
     """Return the PEM certificates a policy trusts: its good references' ones, each once, in their order."""
-    raise NotImplementedError
+    usable = (anchor for each in _references(world, policy) for anchor in anchors(world, each).usable)
+    return "".join(dict.fromkeys(anchor.pem for anchor in usable))
+
+
+def _age(policy: BackendTLSPolicy) -> tuple[bool, datetime, Name]:
+    created = policy.metadata.creation_timestamp
+    return created is None, created or datetime.min.replace(tzinfo=UTC), name_of(policy)
+
+
+@query
+def _section_names(world: World, port: ServicePort) -> tuple[str, ...]:
+    """Return the names that a port has: more than one only in a file that opens it twice."""
+    service = world.get(Service, port.service)
+    ports = service.spec.ports if service else ()
+    return tuple(each.name for each in ports if (each.port, each.protocol) == (port.port, port.transport))
+
+
+def _references(world: World, policy: Name) -> tuple[CaReference, ...]:
+    refs = world.must(BackendTLSPolicy, policy).spec.validation.ca_certificate_refs
+    return tuple(ca_reference(ref.group, ref.kind, Name(policy.namespace, ref.name)) for ref in refs)
+
+
+def _asked(world: World, policy: Name) -> UpstreamTls | Refused:
+    """Read what a policy asks of the handshake, whatever its references give; name every mistake."""
+    spec = world.must(BackendTLSPolicy, policy).spec
+    hostname = spec.validation.hostname
+    proofs = [_proof(each) for each in spec.validation.subject_alt_names]
+    options = read_options(spec.options)
+    mistakes = [
+        *_wrong_hostname(hostname),
+        *(proof for proof in proofs if isinstance(proof, str)),
+        *_wrong_trust(world, spec.validation),
+        *([options.message] if isinstance(options, Refused) else []),
+    ]
+    if mistakes or isinstance(options, Refused):
+        return Refused("Invalid", "; ".join(mistakes))
+    names = tuple(proof for proof in proofs if not isinstance(proof, str))
+    return UpstreamTls(
+        sni=hostname,
+        trust=TrustBundle(f"trust/{policy}") if spec.validation.ca_certificate_refs else SystemRoots(),
+        names=names or (DnsName(hostname),),
+        min_version=options.min_version,
+        max_version=options.max_version,
+        cipher_suites=options.cipher_suites,
+        curves=options.curves,
+        alpn=options.alpn,
+    )
+
+
+def _resolved(roots: Sequence[Anchors]) -> Condition:
+    faults = [fault for each in roots for fault in each.faults]
+    if not faults:
+        return holds("ResolvedRefs")
+    return fails("ResolvedRefs", worst(faults), "; ".join(fault.message for fault in faults))
+
+
+def _wrong_hostname(hostname: str) -> list[str]:
+    remedy = "give the DNS name that the backend's certificate is for"
+    return [f"hostname {hostname} is an IP address: {remedy}"] if _is_address(hostname) else []
+
+
+def _wrong_trust(world: World, validation: BackendTLSPolicyValidation) -> list[str]:
+    """Say why trust cannot come from where it should: unknown roots are Invalid, and so are absent ones."""
+    known = validation.well_known_ca_certificates or ""
+    field = f"wellKnownCACertificates: {known}"
+    if bool(known) == bool(validation.ca_certificate_refs):
+        return ["exactly one of caCertificateRefs and wellKnownCACertificates must be given"]
+    if known and known != SYSTEM:
+        return [f"{field} is not known: use {SYSTEM}, or caCertificateRefs"]
+    if known and not world.fact(SYSTEM_ROOTS):
+        return [f"{field} is not possible where Envoy runs, as it has no roots there: use caCertificateRefs"]
+    return []
+
+
+def _proof(wanted: SubjectAltName) -> DnsName | UriName | str:
+    """Return a name that the certificate may prove, or what is wrong with it."""
+    if wanted.type == "Hostname" and wanted.hostname and not _is_address(wanted.hostname):
+        return DnsName(wanted.hostname)
+    if wanted.type == "URI" and wanted.uri:
+        return UriName(wanted.uri)
+    value = wanted.hostname or wanted.uri or "without a value"
+    return f"subjectAltNames: {wanted.type} {value} cannot be proved: use a Hostname (a DNS name) or a URI"
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ip_address(name)
+    except ValueError:
+        return False
+    return True

@@ -1,8 +1,8 @@
 """What a BackendTLSPolicy's options say about the handshake; GEP-1897 leaves them to implementations.
 
-Ours are prefixed `legation.dev/`: an unknown one, or a bad value, is refused, since leaving it out would be
-weaker than what was asked. Names without a domain are kept for the Gateway API, which defines none yet, so they
-are refused too. Options of other domains are for others.
+Ours are prefixed `legation.dev/`: an unknown one, or a bad value, is refused, for leaving it out would be
+weaker than what was asked. Names without a domain belong to the Gateway API, which defines none yet: they are
+refused too. Options of other domains are for others.
 """
 
 import re

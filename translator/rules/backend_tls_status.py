@@ -1,0 +1,189 @@
+"""What a BackendTLSPolicy's status says: its verdict, and how it stands on each of its targets.
+
+One entry for each Gateway of ours that leads to a targeted port, or else one for the Service. A target that
+is lost, or cannot be attached to, makes the policy not accepted; the message says what is enforced still.
+"""
+
+import msgspec
+from msgspec import Struct, field
+
+from translator.memo import query
+from translator.names import Name, ServicePort
+from translator.objects.backend_tls_policy import BackendTLSPolicy
+from translator.objects.references import PolicyTargetReference
+from translator.objects.service import Service
+from translator.objects.service import ServicePort as OpenPort
+from translator.rules.backend_tls import Target, holder, judge, target_of, winner
+from translator.rules.gateways import CONTROLLER, GATEWAY
+from translator.rules.reach import gateways_to
+from translator.rules.status import ParentRef, ParentStatus, PolicyStatus
+from translator.verdict import Condition, Refused
+from translator.world import World
+
+MOST_ANCESTORS = 16  # of all controllers together
+
+#: Which trouble gives its reason to a policy that has several.
+_GRAVEST_FIRST = ("Conflicted", "Invalid", "TargetNotFound")
+
+
+class _Standing(Struct, frozen=True):
+    """How a policy stands on one target: enforced, perhaps with something to know, or not."""
+
+    target: str
+    trouble: Refused | None = None
+    notes: tuple[str, ...] = ()
+
+
+class _Entry(Struct, frozen=True, rename="camel"):
+    """Whose a status entry is: all that is read of other controllers' ones."""
+
+    controller_name: str = ""
+
+
+class _Written(Struct, frozen=True):
+    """The status that a policy has now."""
+
+    ancestors: tuple[_Entry, ...] = field(default=())
+
+
+@query
+def backend_tls_status(world: World, policy: Name) -> PolicyStatus:
+    """Return our entries of a policy's status."""
+    accepted, *others = judge(world, policy).conditions
+    conditions = (_accepted(accepted, _standings(world, policy)), *others)
+    ancestors = [
+        ParentRef(*GATEWAY, name=gateway.name, namespace=gateway.namespace)
+        for gateway in _gateways(world, policy)
+    ]
+    entries = ancestors or [_service(world, policy)]
+    room = _room(world, policy)
+    return PolicyStatus(tuple(ParentStatus(each, conditions) for each in entries[:room]))
+
+
+@query
+def crowded_out(world: World, gateway: Name) -> tuple[Name, ...]:
+    """Return the policies, by name, that are enforced at a Gateway and have no room to say so."""
+    return tuple(policy for crowded, policy in _crowded(world) if crowded == gateway)
+
+
+@query
+def _crowded(world: World) -> tuple[tuple[Name, Name], ...]:
+    """Return every Gateway without room, with the policy; almost always none: readers seldom run."""
+    policies = sorted(world.names(BackendTLSPolicy))
+    return tuple((gateway, policy) for policy in policies for gateway in _roomless(world, policy))
+
+
+@query
+def _roomless(world: World, policy: Name) -> tuple[Name, ...]:
+    return _gateways(world, policy)[_room(world, policy) :]
+
+
+@query
+def _room(world: World, policy: Name) -> int:
+    """Return how many entries other controllers leave to us."""
+    written = world.must(BackendTLSPolicy, policy).status
+    try:
+        entries = msgspec.json.decode(written, type=_Written).ancestors
+    except msgspec.MsgspecError:  # there is none yet, or none that the API server would have taken
+        return MOST_ANCESTORS
+    foreign = sum(entry.controller_name != CONTROLLER for entry in entries)
+    return max(0, MOST_ANCESTORS - foreign)
+
+
+@query
+def _gateways(world: World, policy: Name) -> tuple[Name, ...]:
+    """Return the Gateways that lead to a port the policy targets, won or lost."""
+    refs = world.must(BackendTLSPolicy, policy).spec.target_refs
+    targets = [target for ref in refs if (target := target_of(policy.namespace, ref)) is not None]
+    ports = {
+        ServicePort(target.service, each.port, each.protocol)
+        for target in targets
+        for each in _ports(world, target)
+    }
+    return tuple(sorted({gateway for port in ports for gateway in gateways_to(world, port)}))
+
+
+def _service(world: World, policy: Name) -> ParentRef:
+    """Return what stands in for a Gateway: the first Service, or what is targeted in its place."""
+    refs = world.must(BackendTLSPolicy, policy).spec.target_refs
+    ref = next((each for each in refs if target_of(policy.namespace, each) is not None), refs[0])
+    return ParentRef(ref.group, ref.kind, ref.name, policy.namespace)
+
+
+def _accepted(judged: Condition, standings: tuple[_Standing, ...]) -> Condition:
+    """Join what is said about the policy itself with what is said about its targets."""
+    troubles = [each.trouble for each in standings if each.trouble is not None]
+    enforced = [each.target for each in standings if each.trouble is None]
+    messages = [
+        *([judged.message] if judged.message else []),
+        *(trouble.message for trouble in troubles),
+        *(note for each in standings for note in each.notes),
+    ]
+    if not troubles:
+        return Condition(judged.type, judged.status, judged.reason, "; ".join(messages))
+    if enforced:
+        messages.append(f"{'still enforced' if judged.status else 'fails closed'} for {', '.join(enforced)}")
+    reason = min((trouble.reason for trouble in troubles), key=_GRAVEST_FIRST.index)
+    if enforced and not judged.status:
+        reason = judged.reason
+    return Condition(judged.type, status=False, reason=reason, message="; ".join(messages))
+
+
+@query
+def _standings(world: World, policy: Name) -> tuple[_Standing, ...]:
+    refs = world.must(BackendTLSPolicy, policy).spec.target_refs
+    return tuple(_standing(world, policy, ref) for ref in refs)
+
+
+def _standing(world: World, policy: Name, ref: PolicyTargetReference) -> _Standing:
+    target = target_of(policy.namespace, ref)
+    if target is None:
+        other = f"{ref.kind} {ref.name}"
+        message = f"{other} of group {ref.group!r} cannot be targeted: name a Service of group ''"
+        return _Standing(other, Refused("TargetNotFound", message))
+    trouble = _trouble(world, policy, target)
+    return _Standing(str(target), trouble, () if trouble else _notes(world, policy, target))
+
+
+def _trouble(world: World, policy: Name, target: Target) -> Refused | None:
+    """Say why a policy is not enforced on a Service it targets, if so."""
+    if world.get(Service, target.service) is None:
+        return Refused(
+            "TargetNotFound", f"Service {target.service} does not exist: create it, or correct the name"
+        )
+    ports = _ports(world, target)
+    if target.section and not ports:
+        return Refused("TargetNotFound", f"{target} does not exist: name one of the Service's ports")
+    if ports and all(each.protocol != "TCP" for each in ports):
+        return Refused("Invalid", f"{target} is open for {ports[0].protocol} only: TLS needs TCP")
+    if (older := holder(world, target)) != policy:
+        return Refused("Conflicted", f"{target} is lost to {older}, which came first: delete one of the two")
+    return None
+
+
+def _notes(world: World, policy: Name, target: Target) -> tuple[str, ...]:
+    """Say which ports of an enforced target are not covered by the policy."""
+    ports = _ports(world, target)
+    governed = {
+        each: winner(world, ServicePort(target.service, each.port))
+        for each in ports
+        if each.protocol == "TCP"
+    }
+    return (
+        *(
+            f"{each.protocol} port {each.port} of {target} is not covered"
+            for each in ports
+            if each not in governed
+        ),
+        *(
+            f"port {each.name} of {target} is governed by {other}, which names it"
+            for each, other in governed.items()
+            if other != policy
+        ),
+    )
+
+
+def _ports(world: World, target: Target) -> tuple[OpenPort, ...]:
+    service = world.get(Service, target.service)
+    ports = service.spec.ports if service else ()
+    return tuple(each for each in ports if target.section in ("", each.name))
