@@ -15,7 +15,7 @@ PAGE = ROOT / "docs/spec-coverage.md"
 FIRST_LINE = re.compile(r"# (?P<sentence>\S.*?[.!?])(?:  (?P<source>\S.*))?$")
 PREFACE = """# What the specification says, and what shows that we keep it
 
-Made by `make docs` from the first lines of `tests/cases` and the docstrings of `translator/rules`, not by hand.
+Made by `make docs` from first lines in `tests/cases` and docstrings in `translator/rules`, not by hand.
 Sentences are in our words.
 """
 
