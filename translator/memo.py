@@ -158,9 +158,7 @@ class Memory:
     def _has_moved(self, cell: Cell, world: Remembers) -> bool:
         """Refresh what the cell read last time, in the same order, up to the first value that differs."""
         for read in cell.reads:
-            if (
-                read.running
-            ):  # it waits for this cell: a run asks for it again, and keeps that failure as a result
+            if read.running:  # a circle: a run meets it again, and keeps that failure as its result
                 return True
             if read.stale:
                 self._refresh(read, world)
