@@ -23,7 +23,7 @@ from translator.world import World
 
 INDEXES = (
     addresses.SLICES_BY_SERVICE,
-    backend_tls.POLICIES_BY_SERVICE,
+    backend_tls.POLICIES_BY_TARGET,
     gateways.CLASSES_BY_CONTROLLER,
     gateways.GATEWAYS_BY_CLASS,
     grants.GRANTS_BY_NAMESPACE,
@@ -100,9 +100,9 @@ class Translator:
     def _gather(self, gateway: Name, wanted: Rows[Needs]) -> Resources:
         """Return a Gateway's resources, the same mapping as before where none of them changed."""
         needed, before = wanted.values[gateway], self._gateways.get(gateway)
-        if before is not None and gateway not in wanted.changed:
-            if not any(supply.touches(needed) for supply in self._supplies):
-                return before
+        touched = any(supply.touches(needed) for supply in self._supplies)
+        if before is not None and not touched and gateway not in wanted.changed:
+            return before
         gathered: dict[str, dict[str, Resource]] = {CLUSTER: dict(ALWAYS)}
         for supply in self._supplies:
             gathered.setdefault(supply.part.type_url, {}).update(supply.given(needed))
@@ -143,12 +143,13 @@ class Supply:
 @query
 def subjects(world: World) -> frozenset[Ref]:
     """Return every object that is told something about itself."""
-    named: dict[str, Iterable[Name]] = {
+    named: dict[str, frozenset[Name] | tuple[Name, ...]] = {
         "GatewayClass": world.names_where(gateways.CLASSES_BY_CONTROLLER, gateways.CONTROLLER),
         "Gateway": gateways.ours(world),
         "ListenerSet": world.names(ListenerSet),
         "BackendTLSPolicy": world.names(BackendTLSPolicy),
-    } | {kind: world.names(each) for kind, each in attachment.ROUTES.items()}
+        **{kind: world.names(each) for kind, each in attachment.ROUTES.items()},
+    }
     return frozenset(Ref(kind, name) for kind, names in named.items() for name in names)
 
 

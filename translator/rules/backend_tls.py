@@ -77,6 +77,11 @@ class Target(NamedTuple):
         return f"{f'port {self.section} of ' if self.section else ''}Service {self.service}"
 
 
+def bundle_name(policy: Name) -> str:
+    """Return the name under which a policy's own roots are served: it stays the same when they change."""
+    return f"trust/{policy}"
+
+
 def target_of(namespace: str, ref: PolicyTargetReference) -> Target | None:
     """Read one of a policy's targetRefs; None where it is no Service, the only kind that can be targeted."""
     is_service = (ref.group, ref.kind) == ("", "Service")
@@ -167,7 +172,7 @@ def _asked(world: World, policy: Name) -> UpstreamTls | Refused:
     names = tuple(proof for proof in proofs if not isinstance(proof, str))
     return UpstreamTls(
         sni=hostname,
-        trust=TrustBundle(f"trust/{policy}") if spec.validation.ca_certificate_refs else SystemRoots(),
+        trust=TrustBundle(bundle_name(policy)) if spec.validation.ca_certificate_refs else SystemRoots(),
         names=names or (DnsName(hostname),),
         min_version=options.min_version,
         max_version=options.max_version,

@@ -53,8 +53,10 @@ def _ready(one: EndpointSlice, port: service.ServicePort) -> Iterator[Endpoint]:
     """Name a slice's endpoints that take traffic; one that nobody calls unready is ready."""
     if one.address_type == "FQDN":
         return
-    numbers = [p.port for p in one.ports if (p.name, p.protocol) == (port.name, port.protocol) and p.port]
-    for endpoint in one.endpoints:
+    numbers = [
+        p.port for p in one.ports or () if (p.name, p.protocol) == (port.name, port.protocol) and p.port
+    ]
+    for endpoint in one.endpoints or ():
         if endpoint.conditions.ready is not False and numbers:
             for number in numbers:
                 yield Endpoint(_address(endpoint), number)

@@ -1,5 +1,6 @@
 """ListenerSet: which sets a Gateway takes listeners from, in which order (GEP-1713)."""
 
+from math import inf
 from typing import NamedTuple
 
 from translator.memo import query
@@ -37,9 +38,9 @@ SETS_BY_GATEWAY = Index(ListenerSet, _parent)
 
 
 def age(thing: Object) -> tuple[float, str, str]:
-    """Order objects by age, the oldest first, then by namespace and name; one without a date comes first."""
+    """Order objects by age, the oldest first, then by name; one without a date, as in files, is the youngest."""
     born = thing.metadata.creation_timestamp
-    return (born.timestamp() if born else 0.0, thing.metadata.namespace, thing.metadata.name)
+    return (born.timestamp() if born else inf, thing.metadata.namespace, thing.metadata.name)
 
 
 @query
@@ -90,5 +91,7 @@ def slots(world: World, gateway: Name) -> tuple[Slot, ...]:
 @query
 def declared(world: World, slot: Slot) -> Listener:
     """Return a listener as it was written."""
-    owner = world.must(Gateway if slot.owner.kind == "Gateway" else ListenerSet, slot.owner.name)
-    return next(each for each in owner.spec.listeners if each.name == slot.section)
+    kind: type[Gateway | ListenerSet] = Gateway if slot.owner.kind == "Gateway" else ListenerSet
+    return next(
+        each for each in world.must(kind, slot.owner.name).spec.listeners if each.name == slot.section
+    )

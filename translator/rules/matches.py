@@ -84,14 +84,18 @@ def http_rank(match: HttpMatch) -> Rank:
 
 def grpc_rank(match: HttpMatch) -> Rank:
     """Rank by the specification of GRPCRoute: long services, then long methods, then many headers."""
-    match match.path:
-        case PathExact(path):
-            service, _, method = path[1:].partition("/")
-        case PathPrefix(path):
-            service, method = path[1:], ""
+    return (*_method_length(match.path), len(match.headers))
+
+
+def _method_length(path: PathExact | PathPrefix | PathPattern) -> tuple[int, int]:
+    match path:
+        case PathExact(exact):
+            service, _, method = exact[1:].partition("/")
+            return len(service), len(method)
+        case PathPrefix(prefix):
+            return len(prefix) - 1, 0
         case PathPattern(regex):
-            service, method = "", regex.removeprefix("/[^/]+/")
-    return (len(service), len(method), len(match.headers))
+            return 0, len(regex)
 
 
 def _headers(written: Iterable[tuple[str, str, str]]) -> tuple[tuple[str, str], ...] | Refused:

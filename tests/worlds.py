@@ -1,0 +1,305 @@
+"""Small worlds of all kinds of objects, drawn from few names, so that they meet, miss and contradict each other."""
+
+from base64 import b64encode
+from functools import cache
+from typing import Any, NamedTuple
+
+import msgspec
+from hypothesis import strategies as st
+
+from tests.pki import Authority
+from translator.names import Name
+from translator.objects.kinds import KINDS, Object
+from translator.world import World
+
+NAMESPACES = ("shop", "infra")
+NAMES = ("a", "b", "c")
+HOSTS = ("*.shop.test", "pay.shop.test", "shop.test", "*.test")
+PORTS = (80, 443, 8443)
+TYPES = {info.kind: info.type for info in KINDS}
+
+Json = dict[str, Any]
+
+
+class Put(NamedTuple):
+    """One change of a world: an object there, or gone."""
+
+    kind: str
+    name: Name
+    thing: Object | None
+
+    def into(self, world: World) -> None:
+        """Make the change."""
+        world.put(TYPES[self.kind], self.name, self.thing)
+
+
+@cache
+def authority() -> Authority:
+    """Make the one authority of these worlds."""
+    return Authority("roots")
+
+
+@cache
+def key_pair() -> tuple[str, str]:
+    """Make the one server certificate of these worlds."""
+    issued = authority().issue(dns=["pay.shop.test"])
+    return b64encode(issued.chain_pem.encode()).decode(), b64encode(issued.key_pem.encode()).decode()
+
+
+def pick(*values: Any) -> st.SearchStrategy[Any]:
+    """Draw one of a few values."""
+    return st.sampled_from(values)
+
+
+def optional(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Json]:
+    """Draw some of these fields."""
+    return st.fixed_dictionaries({}, optional=fields)
+
+
+def some(of: st.SearchStrategy[Any], least: int = 0, most: int = 2) -> st.SearchStrategy[list[Any]]:
+    """Draw a few, each different."""
+    return st.lists(of, min_size=least, max_size=most, unique_by=repr)
+
+
+def merged(fixed: Json, *drawn: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
+    """Draw several sets of fields into one object."""
+    return st.tuples(*drawn).map(
+        lambda parts: {key: value for part in (fixed, *parts) for key, value in part.items()}
+    )
+
+
+namespaces, names, hosts, ports = pick(*NAMESPACES), pick(*NAMES), pick(*HOSTS), pick(*PORTS)
+selector = st.fixed_dictionaries(
+    {"matchLabels": pick({}, {"team": "x"}, {"kubernetes.io/metadata.name": "shop"})}
+)
+source = st.one_of(
+    pick({"from": "All"}, {"from": "Same"}),
+    st.fixed_dictionaries({"from": st.just("Selector"), "selector": selector}),
+)
+
+listener = st.fixed_dictionaries(
+    {
+        "name": names,
+        "port": ports,
+        "protocol": pick("HTTP", "HTTP", "HTTPS", "TLS", "TCP", "UDP", "other.test/x"),
+    },
+    optional={
+        "hostname": hosts,
+        "tls": merged(
+            {"mode": "Terminate"},
+            optional(
+                mode=pick("Terminate", "Passthrough"),
+                certificateRefs=some(
+                    st.fixed_dictionaries({"name": names}, optional={"namespace": namespaces})
+                ),
+            ),
+        ),
+        "allowedRoutes": st.fixed_dictionaries({"namespaces": source}),
+    },
+)
+parent = st.fixed_dictionaries(
+    {"name": names},
+    optional={
+        "namespace": namespaces,
+        "kind": pick("Gateway", "ListenerSet", "Service"),
+        "sectionName": names,
+        "port": ports,
+    },
+)
+backend = st.fixed_dictionaries(
+    {"name": names, "port": ports},
+    optional={"namespace": namespaces, "kind": pick("Service", "Other"), "weight": pick(0, 1, 3)},
+)
+header_filter = st.just(
+    {"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [{"name": "x", "value": "1"}]}}
+)
+redirect = st.just({"type": "RequestRedirect", "requestRedirect": {"scheme": "https", "statusCode": 301}})
+http_match = optional(
+    path=st.fixed_dictionaries(
+        {"type": pick("Exact", "PathPrefix", "RegularExpression"), "value": pick("/", "/a", "/a/b")}
+    ),
+    headers=some(st.fixed_dictionaries({"name": names, "value": names})),
+    method=pick("GET"),
+)
+http_rule = optional(
+    matches=some(http_match, 1), filters=some(st.one_of(header_filter, redirect)), backendRefs=some(backend)
+)
+grpc_match = optional(method=optional(service=names, method=names, type=pick("Exact", "RegularExpression")))
+grpc_rule = optional(matches=some(grpc_match), backendRefs=some(backend))
+stream_rule = st.fixed_dictionaries({"backendRefs": some(backend, 1)})
+
+
+def route(rule: st.SearchStrategy[Json], *, hosted: bool = True) -> st.SearchStrategy[Json]:
+    """Draw a route's spec."""
+    fields = {"parentRefs": some(parent, 1), "rules": some(rule, 1)}
+    return st.fixed_dictionaries(fields | ({"hostnames": some(hosts)} if hosted else {}))
+
+
+ca_ref = st.fixed_dictionaries(
+    {
+        "group": pick("", "", "certificates.k8s.io"),
+        "kind": pick("ConfigMap", "Secret", "ClusterTrustBundle"),
+        "name": names,
+    }
+)
+SPECS: dict[str, st.SearchStrategy[Json]] = {
+    "GatewayClass": st.fixed_dictionaries(
+        {"controllerName": pick("legation.dev/gateway-controller", "other.test/controller")},
+        optional={
+            "parametersRef": st.fixed_dictionaries(
+                {
+                    "group": pick("legation.dev"),
+                    "kind": pick("GatewayParameters"),
+                    "name": names,
+                    "namespace": namespaces,
+                }
+            )
+        },
+    ),
+    "Gateway": st.fixed_dictionaries(
+        {
+            "gatewayClassName": names,
+            "listeners": some(listener, 1, 4).map(lambda them: list({x["name"]: x for x in them}.values())),
+        },
+        optional={
+            "allowedListeners": st.fixed_dictionaries({"namespaces": source}),
+            "addresses": pick([{"value": "198.18.0.9"}], [{"type": "Hostname", "value": "x.test"}]),
+        },
+    ),
+    "ListenerSet": st.fixed_dictionaries(
+        {
+            "parentRef": st.fixed_dictionaries({"name": names, "namespace": namespaces}),
+            "listeners": some(listener, 1, 2).map(lambda them: list({x["name"]: x for x in them}.values())),
+        }
+    ),
+    "HTTPRoute": route(http_rule),
+    "GRPCRoute": route(grpc_rule),
+    "TLSRoute": route(stream_rule),
+    "TCPRoute": route(stream_rule, hosted=False),
+    "UDPRoute": route(stream_rule, hosted=False),
+    "BackendTLSPolicy": st.fixed_dictionaries(
+        {
+            "targetRefs": some(
+                st.fixed_dictionaries(
+                    {"group": st.just(""), "kind": st.just("Service"), "name": names},
+                    optional={"sectionName": names},
+                ),
+                1,
+            ),
+            "validation": st.one_of(
+                st.fixed_dictionaries(
+                    {"hostname": pick("pay.shop.test", "192.0.2.1"), "caCertificateRefs": some(ca_ref, 1)}
+                ),
+                st.fixed_dictionaries(
+                    {
+                        "hostname": pick("pay.shop.test"),
+                        "wellKnownCACertificates": pick("System", "other.test/roots"),
+                    },
+                    optional={
+                        "subjectAltNames": pick(
+                            [{"type": "Hostname", "hostname": "*.shop.test"}],
+                            [{"type": "URI", "uri": "spiffe://x/y"}],
+                        )
+                    },
+                ),
+            ),
+        },
+        optional={"options": pick({"legation.dev/min-tls-version": "1.3"}, {"legation.dev/wrong": "1"})},
+    ),
+    "ReferenceGrant": st.fixed_dictionaries(
+        {
+            "from": some(
+                st.fixed_dictionaries(
+                    {
+                        "group": st.just("gateway.networking.k8s.io"),
+                        "kind": pick("HTTPRoute", "Gateway", "TLSRoute"),
+                        "namespace": namespaces,
+                    }
+                ),
+                1,
+            ),
+            "to": some(
+                st.fixed_dictionaries(
+                    {"group": st.just(""), "kind": pick("Service", "Secret")}, optional={"name": names}
+                ),
+                1,
+            ),
+        }
+    ),
+    "Service": st.fixed_dictionaries(
+        {
+            "ports": some(
+                st.fixed_dictionaries(
+                    {"port": ports, "name": names, "protocol": pick("TCP", "TCP", "UDP")},
+                    optional={"appProtocol": pick("https", "http", "kubernetes.io/h2c", "mysql")},
+                ),
+                1,
+                3,
+            )
+        },
+        optional={"type": pick("ClusterIP", "ExternalName")},
+    ),
+    "GatewayParameters": st.just({}),
+}
+
+
+def _body(kind: str) -> st.SearchStrategy[Json]:
+    """Draw what is in an object besides its metadata."""
+    cert, key = key_pair()
+    match kind:
+        case "Secret":
+            pem = b64encode(authority().pem.encode()).decode()
+            return st.fixed_dictionaries(
+                {
+                    "type": pick("kubernetes.io/tls", "Opaque"),
+                    "data": pick({"tls.crt": cert, "tls.key": key}, {"ca.crt": pem}, {"tls.crt": key}),
+                }
+            )
+        case "ConfigMap":
+            return pick({"data": {"ca.crt": authority().pem}}, {"data": {"ca.crt": "nonsense"}}, {"data": {}})
+        case "ClusterTrustBundle":
+            return pick({"spec": {"trustBundle": authority().pem}}, {"spec": {"trustBundle": "nonsense"}})
+        case "Namespace":
+            return st.just({})
+        case "EndpointSlice":
+            return st.fixed_dictionaries(
+                {
+                    "addressType": st.just("IPv4"),
+                    "endpoints": some(
+                        st.fixed_dictionaries(
+                            {"addresses": pick(["198.18.0.1"], ["198.18.0.2"])},
+                            optional={"conditions": pick({"ready": False}, {"ready": True})},
+                        )
+                    ),
+                    "ports": some(
+                        st.fixed_dictionaries({"name": names, "port": ports, "protocol": pick("TCP", "UDP")})
+                    ),
+                }
+            )
+        case _:
+            return SPECS[kind].map(lambda spec: {"spec": spec})
+
+
+@st.composite
+def puts(draw: st.DrawFn) -> Put:
+    """Draw one change."""
+    info = draw(st.sampled_from(KINDS))
+    name = Name(
+        draw(namespaces) if info.namespaced else "", draw(names if info.kind != "Namespace" else namespaces)
+    )
+    if draw(st.integers(0, 4)) == 0:
+        return Put(info.kind, name, None)
+    labels = draw(
+        pick({}, {"team": "x"}, {"kubernetes.io/service-name": "a"}, {"kubernetes.io/service-name": "b"})
+    )
+    metadata = {
+        "name": name.name,
+        "namespace": name.namespace,
+        "labels": labels,
+        "generation": draw(st.integers(1, 3)),
+    }
+    if born := draw(pick(None, "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z")):
+        metadata["creationTimestamp"] = born
+    written = {"metadata": metadata} | draw(_body(info.kind))
+    thing: Object = msgspec.json.decode(msgspec.json.encode(written), type=info.type)
+    return Put(info.kind, name, thing)
