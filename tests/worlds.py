@@ -1,4 +1,4 @@
-"""Small worlds of all kinds of objects, drawn from few names, so that they meet, miss and contradict each other."""
+"""Small worlds of all kinds, drawn from few names, so that objects meet, miss and contradict each other."""
 
 from base64 import b64encode
 from functools import cache
@@ -46,7 +46,7 @@ def key_pair() -> tuple[str, str]:
     return b64encode(issued.chain_pem.encode()).decode(), b64encode(issued.key_pem.encode()).decode()
 
 
-def pick(*values: Any) -> st.SearchStrategy[Any]:
+def pick(*values: object) -> st.SearchStrategy[Any]:
     """Draw one of a few values."""
     return st.sampled_from(values)
 
@@ -303,3 +303,73 @@ def puts(draw: st.DrawFn) -> Put:
     written = {"metadata": metadata} | draw(_body(info.kind))
     thing: Object = msgspec.json.decode(msgspec.json.encode(written), type=info.type)
     return Put(info.kind, name, thing)
+
+
+def thing(kind: str, namespace: str, name: str, **fields: Any) -> Put:  # noqa: ANN401  any JSON
+    """Make one object as a user writes it."""
+    written = {"metadata": {"name": name, "namespace": namespace, **fields.pop("metadata", {})}, **fields}
+    return Put(
+        kind, Name(namespace, name), msgspec.json.decode(msgspec.json.encode(written), type=TYPES[kind])
+    )
+
+
+def working() -> list[Put]:
+    """Make a world in which everything is served; changes are drawn from the same names, so they hit it."""
+    cert, key = key_pair()
+    gateway = {
+        "gatewayClassName": "a",
+        "allowedListeners": {"namespaces": {"from": "All"}},
+        "listeners": [
+            {"name": "a", "port": 80, "protocol": "HTTP", "allowedRoutes": {"namespaces": {"from": "All"}}},
+            {"name": "b", "port": 443, "protocol": "HTTPS", "hostname": "*.test", "tls": {"certificateRefs": [{"name": "a"}]}},
+            {"name": "c", "port": 443, "protocol": "TLS", "hostname": "*.shop.test", "tls": {"mode": "Passthrough"}},
+            {"name": "d", "port": 8443, "protocol": "TCP"},
+        ],
+    }  # fmt: skip
+    backend = {"backendRefs": [{"name": "a", "port": 443}, {"name": "b", "port": 80, "weight": 3}]}
+    slices = [
+        thing(
+            "EndpointSlice", "shop", name,
+            metadata={"labels": {"kubernetes.io/service-name": name}}, addressType="IPv4",
+            endpoints=[{"addresses": ["198.18.0.1"]}], ports=[{"name": "a", "port": 8443}],
+        )
+        for name in ("a", "b")
+    ]  # fmt: skip
+    services = [
+        thing(
+            "Service",
+            "shop",
+            name,
+            spec={"ports": [{"name": "a", "port": port}, {"name": "b", "port": 8443}]},
+        )
+        for name, port in (("a", 443), ("b", 80))
+    ]
+    policy = {
+        "targetRefs": [{"group": "", "kind": "Service", "name": "a"}],
+        "validation": {
+            "hostname": "pay.shop.test",
+            "caCertificateRefs": [{"group": "", "kind": "ConfigMap", "name": "a"}],
+        },
+    }
+    sections = {"HTTPRoute": "a", "GRPCRoute": "b", "TLSRoute": "c", "TCPRoute": "d"}
+    hosted = {
+        "HTTPRoute": {"hostnames": ["pay.shop.test", "shop.test"]},
+        "GRPCRoute": {"hostnames": ["*.test"]},
+        "TLSRoute": {"hostnames": ["pay.shop.test"]},
+    }
+    return [
+        thing("GatewayClass", "", "a", spec={"controllerName": "legation.dev/gateway-controller"}),
+        thing("Gateway", "shop", "a", spec=gateway),
+        thing("Secret", "shop", "a", type="kubernetes.io/tls", data={"tls.crt": cert, "tls.key": key}),
+        thing("ConfigMap", "shop", "a", data={"ca.crt": authority().pem}),
+        thing("BackendTLSPolicy", "shop", "a", spec=policy),
+        *(
+            thing(
+                kind, "shop", "a",
+                spec={"parentRefs": [{"name": "a", "sectionName": section}], "rules": [backend], **hosted.get(kind, {})},
+            )
+            for kind, section in sections.items()
+        ),
+        *services,
+        *slices,
+    ]  # fmt: skip

@@ -1,7 +1,7 @@
 """The table of contents: everything that a world asks for."""
 
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -19,9 +19,9 @@ from translator.rules.gateway_status import gateway_class_status, gateway_status
 from translator.rules.needs import Needs, needs
 from translator.rules.route_status import route_status
 from translator.rules.status import Status
-from translator.world import World
+from translator.world import Index, World
 
-INDEXES = (
+INDEXES: tuple[Index[Any], ...] = (
     addresses.SLICES_BY_SERVICE,
     backend_tls.POLICIES_BY_TARGET,
     gateways.CLASSES_BY_CONTROLLER,

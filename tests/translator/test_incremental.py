@@ -1,9 +1,10 @@
-"""The one test that guards the memory: after any sequence of changes, the incremental result equals a fresh one."""
+"""The test that guards the memory: after any changes, the incremental result equals a fresh one."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.worlds import Put, puts
+from tests.worlds import Put, puts, working
+from translator.envoy.resource import CLUSTER, ENDPOINTS, LISTENER, ROUTES, SECRET
 from translator.translate import INDEXES, Translation, Translator, translate
 from translator.world import World
 
@@ -15,13 +16,26 @@ def fresh(changes: list[Put]) -> Translation:
     return translate(world)
 
 
+def test_the_world_that_changes_start_from_serves_every_kind_of_resource() -> None:
+    translation = fresh(working())
+    [resources] = translation.gateways.values()
+    assert {kind: sorted(named) for kind, named in resources.items()} == {
+        CLUSTER: ["legation/refused", "shop/a:443+a", "shop/a:443/h2+a", "shop/a:443/tcp", "shop/a:443/tcp+a",
+                  "shop/b:80", "shop/b:80/h2", "shop/b:80/tcp"],
+        ENDPOINTS: ["shop/a:443", "shop/b:80"],
+        LISTENER: ["shop/a:443", "shop/a:80", "shop/a:8443"],
+        ROUTES: ["shop/a:443/b", "shop/a:80"],
+        SECRET: ["certificate/shop/a", "trust/shop/a"],
+    }  # fmt: skip
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.lists(puts(), min_size=1, max_size=8), min_size=1, max_size=6))
 def test_any_sequence_of_changes_gives_what_a_fresh_translation_gives(batches: list[list[Put]]) -> None:
     world = World(INDEXES)
     translator = Translator(world)
     done: list[Put] = []
-    for batch in batches:
+    for batch in [working(), *batches]:
         for change in batch:
             change.into(world)
         done += batch
