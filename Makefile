@@ -64,7 +64,7 @@ lint: .venv/ready ## check format, style, types, imports between packages, spell
 	@found=$$($(BIN)/lint-imports) || { echo "$$found"; exit 1; }
 	$(call say,Checking spelling and pyproject.toml)
 	@$(BIN)/codespell $(CHECKED) $(wildcard *.md)
-	@$(BIN)/validate-pyproject --quiet pyproject.toml
+	@found=$$($(BIN)/validate-pyproject pyproject.toml 2>&1) || { echo "$$found"; exit 1; }
 
 .PHONY: format
 format: .venv/ready ## rewrite the format, and what style rules can mend by themselves

@@ -68,15 +68,13 @@ def validate(resources: Resources) -> None:
         path = Path(folder) / "bootstrap.pb"  # read as it is served, without a detour over JSON
         path.write_bytes(bootstrap(resources).SerializeToString())
         command = [str(ENVOY), "--mode", "validate", "--log-level", "warning", "-c", str(path)]
-        run = subprocess.run(  # noqa: S603  # the pinned Envoy binary
-            command, capture_output=True, text=True, timeout=ANSWERS_WITHIN, check=False
-        )
+        run = subprocess.run(command, capture_output=True, text=True, timeout=ANSWERS_WITHIN, check=False)
     if run.returncode or "deprecated" in run.stderr:
         raise RefusedByEnvoyError(run.stderr or f"exit {run.returncode}")
 
 
 def bootstrap(resources: Resources) -> bootstrap_pb2.Bootstrap:
-    """Return a bootstrap that holds all resources; its JSON form also starts a real Envoy."""
+    """Return a bootstrap that holds all resources."""
     whole = bootstrap_pb2.Bootstrap()
     json_format.ParseDict(SKELETON, whole)
     static = whole.static_resources
@@ -92,6 +90,12 @@ def bootstrap(resources: Resources) -> bootstrap_pb2.Bootstrap:
     if SYSTEM_ROOTS not in resources.get(SECRET, {}):
         roots = static.secrets.add(name=SYSTEM_ROOTS)
         roots.validation_context.trusted_ca.inline_bytes = some_root()
+    return whole
+
+
+def runnable(resources: Resources) -> Mapping[str, object]:
+    """Return the same as a configuration that a real Envoy can be started from."""
+    whole: Mapping[str, object] = json_format.MessageToDict(bootstrap(resources))
     return whole
 
 
