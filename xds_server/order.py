@@ -54,14 +54,10 @@ class Order:
 
     def _owe_children(self, parent: Entry) -> None:
         for secret in parent.resource.secrets:
-            self._owe(SDS, secret)
+            self.sessions[SDS].owe(secret)
         if parent.resource.endpoints is not None:
             self.warming[parent.name] = parent.resource.endpoints
-            self._owe(EDS, parent.resource.endpoints)
-
-    def _owe(self, type_url: str, name: str) -> None:
-        if type_url in self.sessions:
-            self.sessions[type_url].owe(name)
+            self.sessions[EDS].owe(parent.resource.endpoints)
 
     def answered(self, type_url: str, verdict: Verdict) -> None:
         """A cluster is warm when its endpoints were taken after it; a refused one is not waited for."""
@@ -128,8 +124,8 @@ class Moment:
 
     @cached_property
     def _unready(self) -> frozenset[str]:
-        clusters = self._order.sessions.get(CDS)
-        if clusters is None:
+        clusters = self._order.sessions[CDS]
+        if not clusters.opened:
             return frozenset()
         open_ = clusters.unsettled | self._order.warming.keys()
         return frozenset(name for name in open_ if self._snapshot.find(CDS, name) is not None)
@@ -141,7 +137,7 @@ class Moment:
 
     def _look_up_uses(self, type_url: str) -> frozenset[str | None] | None:
         """Names that the client may be using now; None when it may be using any."""
-        users = [self._order.sessions[user] for user in USED_BY[type_url] if user in self._order.sessions]
+        users = [self._order.sessions[user] for user in USED_BY[type_url]]
         if any(session.estranged for session in users):
             return None
         uses = USES[type_url]

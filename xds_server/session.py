@@ -61,6 +61,7 @@ class Session:
         self.subscription = Subscription(type_url)
         self.held: dict[str, Entry | Foreign] = {}
         self.flight: Flight | None = None
+        self.opened = False
         self._whole = whole
         self._memory = memory
         self._pending: set[str] = set()  # to be looked at
@@ -68,7 +69,6 @@ class Session:
         self._refused: dict[str, set[str]] = {}
         self._suspects: dict[str, Entry] = {}  # of a refused response, perhaps live all the same
         self._groups: list[frozenset[str]] = []  # to be offered apart, in search of a culprit
-        self._opened = False
         self._sent_once = False
         self._owes_answer = False
         self._estranged = False  # came with a version of a full set whose content we do not know
@@ -80,7 +80,7 @@ class Session:
         verdict = self._judge(ask)
         amendment = self._subscribe(ask)
         deliver = amendment.deliver
-        if not self._opened:
+        if not self.opened:
             self._open(ask)
             deliver -= self.held.keys()
         self._amend(amendment, deliver, snapshot)
@@ -94,7 +94,7 @@ class Session:
                 return self.subscription.amend(ask.subscribe, ask.unsubscribe)
 
     def _open(self, ask: Ask | DeltaAsk) -> None:
-        self._opened = True
+        self.opened = True
         before: dict[str, Entry | Foreign] = {}
         match ask:
             case Ask():
@@ -171,8 +171,8 @@ class Session:
 
     def owe(self, name: str) -> None:
         """Send a name again although it is equal: what refers to it was replaced."""
+        self._due.add(name)  # kept for a first request that is still on its way
         if self.subscription.wants(name):
-            self._due.add(name)
             self._pending.add(name)
 
     def plan(self, snapshot: Snapshot, gate: Gate) -> Change | None:

@@ -17,13 +17,11 @@ class Stream:
 
     def __init__(self, envoy: Envoy, *, whole: bool, memory: Memory, patience: Patience, salt: str) -> None:
         self.envoy = envoy
-        self.sessions: dict[str, Session] = {}
+        self.sessions = {type_url: Session(type_url, whole=whole, memory=memory) for type_url in KNOWN}
         self.snapshot: Snapshot | None = None
         self.wake_at: float | None = None
         self.reports: list[Report] = []
         self.rejections: dict[str, Rejected] = {}
-        self._whole = whole
-        self._memory = memory
         self._order = Order(self.sessions, patience)
         self._salt = salt  # makes a nonce of another stream unknown here
         self._sent = 0
@@ -39,13 +37,9 @@ class Stream:
 
     def receive(self, ask: Ask | DeltaAsk) -> None:
         """Take one request in; a type we do not know is left alone."""
-        if ask.type_url not in KNOWN:
-            return
         session = self.sessions.get(ask.type_url)
         if session is None:
-            session = self.sessions[ask.type_url] = Session(
-                ask.type_url, whole=self._whole, memory=self._memory
-            )
+            return
         verdict = session.receive(ask, self.snapshot)
         if verdict is not None:
             self._order.answered(ask.type_url, verdict)
@@ -57,9 +51,8 @@ class Stream:
         if self.snapshot is None:
             return None
         moment = Moment(self._order, self.snapshot, now)
-        for type_url in KNOWN:
-            session = self.sessions.get(type_url)
-            if session is None or session.flight is not None:
+        for type_url, session in self.sessions.items():
+            if session.flight is not None:
                 continue
             self._order.prune(session)
             change = session.plan(self.snapshot, moment)
@@ -102,4 +95,5 @@ class Stream:
         return {
             type_url: {name: entry.version for name, entry in session.held.items()}
             for type_url, session in self.sessions.items()
+            if session.opened
         }

@@ -1,0 +1,213 @@
+"""An Envoy as the protocol describes it, in memory: it subscribes, takes, refuses, warms and comes back."""
+
+from collections import deque
+from collections.abc import Iterable
+
+from xds_server.hub import Hub, Seat
+from xds_server.messages import Ask, DeltaAsk, Response
+from xds_server.report import Envoy, Overdue, Report
+from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Entry, Resource
+
+GROUP = "shop/edge"
+WATCHED = (CDS, LDS)
+BAD = b"bad"
+
+
+def cluster(text: str, endpoints: str | None = None, *secrets: str) -> Resource:
+    """A cluster whose bytes say all that it is."""
+    body = f"{text} {endpoints} {secrets}".encode()
+    return Resource(body, endpoints=endpoints, secrets=secrets)
+
+
+def table(text: str, *targets: str) -> Resource:
+    """A route table."""
+    return Resource(f"{text} {targets}".encode(), targets=targets)
+
+
+def listener(text: str, routes: str | None = None, *targets: str) -> Resource:
+    """A listener, whose bytes name the route table that it needs."""
+    return Resource(f"{text} {targets} @{routes or ''}".encode(), targets=targets)
+
+
+def plain(text: str) -> Resource:
+    """Endpoints or a secret."""
+    return Resource(text.encode())
+
+
+class Clock:
+    """Time that passes when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class HonestEnvoy:
+    """One instance; it outlives its streams, and notes every fault that its traffic would have seen."""
+
+    def __init__(self, hub: Hub, *, whole: bool, names_culprits: bool = True) -> None:
+        self.hub = hub
+        self.whole = whole
+        self.names_culprits = names_culprits
+        self.held: dict[str, dict[str, Entry]] = {t: {} for t in (CDS, EDS, SDS, LDS, RDS)}
+        self.extra: dict[str, set[str]] = {t: set() for t in (EDS, SDS, RDS)}
+        self.warming: dict[str, Entry] = {}
+        self.interrupted: set[str] = set()
+        self.reports: list[Report] = []
+        self.seat: Seat | None = None
+        self.inbox: deque[Response] = deque()
+        self.outbox: deque[Ask | DeltaAsk] = deque()
+        self.seen: list[Response] = []
+        self.faults: list[str] = []
+        self._versions: dict[str, str] = {}
+        self._nonces: dict[str, str] = {}
+        self._asked: dict[str, set[str]] = {}
+
+    # the wire
+
+    def connect(self) -> None:
+        """Open a stream and subscribe to everything again."""
+        self.disconnect()
+        seat = self.hub.join(Envoy(GROUP, "node"), "memory", whole=self.whole, wake=lambda: None)
+        assert isinstance(seat, Seat)
+        self.seat = seat
+        self.interrupted = set(self.warming)
+        for type_url in (CDS, EDS, SDS, LDS, RDS):
+            if type_url in WATCHED or self._needs(type_url):
+                self._ask(type_url)
+
+    def disconnect(self) -> None:
+        """Lose the stream, and what was on its way."""
+        if self.seat is not None:
+            self.hub.leave(self.seat)
+        self.seat = None
+        self.inbox.clear()
+        self.outbox.clear()
+        self._nonces.clear()
+        self._asked.clear()
+
+    def send_one(self) -> bool:
+        """Let one request reach the server."""
+        if self.seat is None or not self.outbox:
+            return False
+        assert self.hub.receive(self.seat, self.outbox.popleft()) is None
+        return True
+
+    def fetch_one(self) -> bool:
+        """Let the server put one response on the wire."""
+        if self.seat is None or (response := self.hub.next(self.seat)) is None:
+            return False
+        names = [entry.name for entry in response.entries] + list(response.removed)
+        assert len(names) == len(set(names)), "a name twice in one response"
+        assert all(r.type_url != response.type_url for r in self.inbox), "two un-answered responses of a type"
+        self.inbox.append(response)
+        self.seen.append(response)
+        return True
+
+    def take_one(self) -> bool:
+        """Act on one response and answer it."""
+        if not self.inbox:
+            return False
+        self._take(self.inbox.popleft())
+        return True
+
+    def settle(self) -> list[Response]:
+        """Exchange messages until nobody has anything to say; the responses it took."""
+        before = len(self.seen)
+        for _ in range(2_000):
+            if not (self.send_one() or self.fetch_one() or self.take_one()):
+                return self.seen[before:]
+        raise AssertionError("the conversation does not end")
+
+    # what Envoy does
+
+    def _take(self, response: Response) -> None:
+        type_url, held = response.type_url, self.held[response.type_url]
+        bad = [entry.name for entry in response.entries if BAD in entry.resource.body]
+        if not bad or self.names_culprits:
+            good = [entry for entry in response.entries if entry.name not in bad]
+            full = self.whole and type_url in WATCHED
+            present = {entry.name for entry in response.entries}
+            gone = set(held) - present if full else set(response.removed)
+            for entry in good:
+                self._apply(entry)
+            for name in gone:
+                self._drop(type_url, name)
+        self._nonces[type_url] = response.nonce
+        error = f"Error adding/updating {', '.join(f'{n}: no' for n in bad)}" if self.names_culprits else "no"
+        if not bad:
+            self._versions[type_url] = response.version
+        self._ask(type_url, error if bad else None, answers=True)
+        for child in (EDS, SDS, RDS):
+            if self._needs(child) != self._asked.get(child, set()):
+                self._ask(child)
+
+    def _apply(self, entry: Entry) -> None:
+        before = self.held[entry.type_url].get(entry.name)
+        self.held[entry.type_url][entry.name] = entry
+        if entry.type_url == CDS and (before is None or before.version != entry.version):
+            self.warming.pop(entry.name, None)
+            if entry.resource.endpoints is not None:
+                self.warming[entry.name] = entry
+        if entry.type_url == EDS:
+            self.warming = {n: c for n, c in self.warming.items() if c.resource.endpoints != entry.name}
+        if entry.type_url in (LDS, RDS):
+            self._look_for_dangling(entry)
+
+    def _drop(self, type_url: str, name: str) -> None:
+        self.held[type_url].pop(name, None)
+        if type_url == CDS:
+            self.warming.pop(name, None)
+            for entry in (*self.held[LDS].values(), *self.held[RDS].values()):
+                if name in entry.resource.targets and not self._overdue(CDS, name):
+                    self.faults.append(f"cluster {name} went while {entry.name} used it")
+
+    def _look_for_dangling(self, entry: Entry) -> None:
+        offered = self.hub.snapshot(GROUP)
+        for target in entry.resource.targets:
+            desired = offered.find(CDS, target) if offered else None
+            excused = desired is None or BAD in desired.resource.body or target in self.interrupted
+            if not excused and not self._overdue(entry.type_url, entry.name):
+                if target not in self.held[CDS]:
+                    self.faults.append(f"{entry.name} leads to {target}, which is unknown")
+                elif target in self.warming:
+                    self.faults.append(f"{entry.name} leads to {target}, which is cold")
+
+    def _overdue(self, type_url: str, name: str) -> bool:
+        return any(isinstance(r, Overdue) and (r.type_url, r.name) == (type_url, name) for r in self.reports)
+
+    # what Envoy asks
+
+    def _needs(self, type_url: str) -> set[str]:
+        if type_url in WATCHED:
+            return set()
+        parents = [entry for watched in WATCHED for entry in self.held[watched].values()]
+        if type_url == EDS:
+            names = {entry.resource.endpoints or "" for entry in parents}
+        elif type_url == SDS:
+            names = {secret for entry in parents for secret in entry.resource.secrets}
+        else:
+            names = {entry.resource.body.decode().partition("@")[2] for entry in parents}
+        return (names - {""}) | self.extra[type_url]
+
+    def want(self, type_url: str, names: Iterable[str]) -> None:
+        """Ask for names beyond those that the configuration mentions."""
+        self.extra[type_url] = set(names)
+        if self.seat is not None and self._needs(type_url) != self._asked.get(type_url, set()):
+            self._ask(type_url)
+
+    def _ask(self, type_url: str, error: str | None = None, *, answers: bool = False) -> None:
+        names, before = self._needs(type_url), self._asked.get(type_url)
+        for name in (before or set()) - names:
+            self.held[type_url].pop(name, None)
+        nonce = self._nonces.get(type_url, "")
+        self._asked[type_url] = names
+        if self.whole:
+            version = self._versions.get(type_url, "")
+            self.outbox.append(Ask(type_url, tuple(sorted(names)), version, nonce, error))
+            return
+        versions = {} if before is not None else {n: e.version for n, e in self.held[type_url].items()}
+        added, left = tuple(sorted(names - (before or set()))), tuple(sorted((before or set()) - names))
+        self.outbox.append(DeltaAsk(type_url, added, left, versions, nonce if answers else "", error))
