@@ -52,6 +52,13 @@ class Anchors(Struct, frozen=True):
     warnings: tuple[str, ...] = ()
 
 
+class _Source(NamedTuple):
+    """Where an object of one kind keeps certificates; None is read where there is no object."""
+
+    field: str
+    read: Callable[[World, Name], str | None]
+
+
 def ca_reference(group: str, kind: str, name: Name) -> CaReference:
     """Name the object a reference means: one without a namespace where its kind has none."""
     return CaReference(group, kind, Name("", name.name) if (group, kind) == _TRUST_BUNDLE else name)
@@ -122,13 +129,16 @@ def _bundle(world: World, reference: CaReference) -> Bundle | Refused:
 @query
 def _text(world: World, reference: CaReference) -> str | Refused:
     """Return what an object says; nothing else of the object matters, so changes of its labels end here."""
-    text = _SOURCES[reference.group, reference.kind](world, reference.name)
+    source = _SOURCES[reference.group, reference.kind]
+    text = source.read(world, reference.name)
     if text is None:
         where = f" in namespace {reference.name.namespace}" if reference.name.namespace else ""
         remedy = f"create it{where} with CA certificates in PEM"
         return Refused(BAD_REFERENCE, f"{reference} does not exist: {remedy}")
     if not text.strip():
-        return Refused(BAD_REFERENCE, f"{reference} has nothing in {_KEY}: put CA certificates in PEM there")
+        return Refused(
+            BAD_REFERENCE, f"{reference} has nothing in {source.field}: put CA certificates in PEM there"
+        )
     return text
 
 
@@ -147,10 +157,10 @@ def _in_trust_bundle(world: World, name: Name) -> str | None:
     return None if found is None else found.spec.trust_bundle
 
 
-_SOURCES: MappingProxyType[tuple[str, str], Callable[[World, Name], str | None]] = MappingProxyType({
-    ("", "ConfigMap"): _in_config_map,
-    ("", "Secret"): _in_secret,
-    _TRUST_BUNDLE: _in_trust_bundle,
+_SOURCES = MappingProxyType({
+    ("", "ConfigMap"): _Source(_KEY, _in_config_map),
+    ("", "Secret"): _Source(_KEY, _in_secret),
+    _TRUST_BUNDLE: _Source("spec.trustBundle", _in_trust_bundle),
 })  # fmt: skip
 
 

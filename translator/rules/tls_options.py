@@ -17,7 +17,7 @@ PREFIX = "legation.dev/"
 
 _VERSIONS = ("1.2", "1.3")
 #: What Envoy takes, without 3DES and without shared keys; for TLS 1.2, as 1.3 leaves no choice.
-_CIPHER_SUITES = (
+CIPHER_SUITES = (
     "ECDHE-ECDSA-AES128-GCM-SHA256",
     "ECDHE-RSA-AES128-GCM-SHA256",
     "ECDHE-ECDSA-AES256-GCM-SHA384",
@@ -35,7 +35,7 @@ _CIPHER_SUITES = (
     "AES128-SHA",
     "AES256-SHA",
 )
-_CURVES = ("P-256", "P-384", "P-521", "X25519", "X25519MLKEM768")
+CURVES = ("P-256", "P-384", "P-521", "X25519", "X25519MLKEM768")
 _PROTOCOL = re.compile(r"[!-+\--~]{1,255}")  # an ALPN name in visible ASCII without the comma that separates
 
 
@@ -108,8 +108,8 @@ def _wrong_protocol(value: str) -> str:
 _WRONG: MappingProxyType[str, Callable[[str], str]] = MappingProxyType({
     "min-tls-version": _wrong_version,
     "max-tls-version": _wrong_version,
-    "cipher-suites": _none_but(_CIPHER_SUITES),
-    "curves": _none_but(_CURVES),
+    "cipher-suites": _none_but(CIPHER_SUITES),
+    "curves": _none_but(CURVES),
     "alpn": _wrong_protocol,
 })  # fmt: skip
 
