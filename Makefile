@@ -120,7 +120,7 @@ clean: ## remove everything that make made
 
 build/wheel: .venv/ready $(SOURCES) pyproject.toml README.md LICENSE
 	$(call say,Building the wheel)
-	@rm -rf $@ && $(BIN)/python -m build --wheel --no-isolation --outdir $@ > build/wheel.log || { cat build/wheel.log; exit 1; }
+	@rm -rf $@ && $(BIN)/python -m build --wheel --no-isolation --outdir $@ > build/wheel.log 2>&1 || { cat build/wheel.log; exit 1; }
 
 build/wheel-env/locked: requirements/run.lock requirements/test.lock .venv/ready
 	$(call say,Making an empty environment for the wheel)
