@@ -6,7 +6,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from xds_server.session import Change, Session, Verdict
-from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Entry, Resource, Snapshot
+from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Entry, Resource, Snapshot, no_endpoints
 
 SENDS_TRAFFIC = (LDS, RDS)
 USED_BY = {CDS: SENDS_TRAFFIC, EDS: (CDS,), SDS: (CDS, LDS)}
@@ -109,6 +109,11 @@ class Moment:
         free_since = self._now if waits.free_since is None else waits.free_since
         self._order.leaving[key] = Leaving(waits.since, free_since)
         return self._reached(free_since + (patience.grace if type_url == CDS else 0))
+
+    def stand_in(self, type_url: str, name: str) -> Entry | None:
+        """No endpoints, for a cluster that left the offer and that the client still waits to see warm."""
+        used = self._used(EDS) if type_url == EDS else None
+        return no_endpoints(name) if used is not None and name in used else None
 
     def _over(self, key: tuple[str, str], since: float, end: float) -> bool:
         if self._reached(end):

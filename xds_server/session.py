@@ -1,6 +1,6 @@
 """One resource type on one stream, without IO or clock: offered, held, refused, in flight."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
@@ -52,6 +52,9 @@ class Gate(Protocol):
     def may_leave(self, type_url: str, name: str) -> bool:
         """Whether nothing that the client may hold still needs the name."""
 
+    def stand_in(self, type_url: str, name: str) -> Entry | None:
+        """What to say of a name that is not offered, but that the client would wait for."""
+
 
 class Session:
     """What one client wants of one type, what it has, and what it would not have."""
@@ -95,15 +98,16 @@ class Session:
 
     def _open(self, ask: Ask | DeltaAsk) -> None:
         self.opened = True
-        before: dict[str, Entry | Foreign] = {}
         match ask:
             case Ask():
                 self._estranged = bool(ask.version)
-                before.update(self._memory.left_behind(self.type_url) if ask.version else {})
             case DeltaAsk():
-                before.update((name, Foreign(version)) for name, version in ask.versions.items())
-        self.held = {name: entry for name, entry in before.items() if self.subscription.wants(name)}
-        self._pending |= self.held.keys()
+                self._recall({name: Foreign(version) for name, version in ask.versions.items()})
+
+    def _recall(self, before: Mapping[str, Entry | Foreign]) -> None:
+        wanted = {name: entry for name, entry in before.items() if self.subscription.wants(name)}
+        self.held = {**wanted, **self.held}
+        self._pending |= wanted.keys()
 
     def _amend(self, amendment: Amendment, deliver: frozenset[str], snapshot: Snapshot | None) -> None:
         ended = self.held.keys() | self._pending if amendment.everything_ended else frozenset()
@@ -151,6 +155,7 @@ class Session:
         if not news:  # it complains of what it already has, or of a removal: nothing to hold back
             self._settle(change)
             return frozenset()
+        self._owes_answer |= self._estranged  # nothing of the full set may have been taken, removals included
         culprits = frozenset(news) if len(news) == 1 else blamed(error, news)
         if not culprits:
             self._groups[:0] = halves(news)
@@ -177,6 +182,8 @@ class Session:
 
     def plan(self, snapshot: Snapshot, gate: Gate) -> Change | None:
         """What the next response should bring, if there should be one."""
+        if self._estranged and not self._sent_once:
+            self._recall(self._memory.left_behind(self.type_url))
         while self._groups:
             apart = self._compose(self._pending & self._groups.pop(0), snapshot, gate)
             if apart.updates or apart.removed:
@@ -204,6 +211,8 @@ class Session:
         removed: set[str] = set()
         for name in names:
             wanted = self._wanted(name, snapshot)
+            if wanted is None and name not in self.held:
+                wanted = gate.stand_in(self.type_url, name)
             if wanted is None:
                 removed |= self._part_with(name, gate)
             elif isinstance(wanted, Foreign) or self._has(wanted):

@@ -62,6 +62,11 @@ class Entry(Struct, frozen=True, eq=False, dict=True):
         return wire.field(RESOURCES_FIELD, framed)
 
 
+def no_endpoints(name: str) -> Entry:
+    """An empty ClusterLoadAssignment: an answer, where silence would keep a cluster cold."""
+    return Entry(EDS, name, Resource(wire.text(1, name)))
+
+
 class Snapshot(Struct, frozen=True, eq=False, dict=True):
     """Entries by type and name; nobody changes one, a successor shares what stays."""
 
@@ -103,7 +108,7 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
         """What a client gets for a name; a cluster whose endpoints nobody gave has none, not silence."""
         entry = self.entries.get(type_url, {}).get(name)
         if entry is None and type_url == EDS and name in self._endpoint_names:
-            return Entry(EDS, name, Resource(wire.text(1, name)))
+            return no_endpoints(name)
         return entry
 
     @cached_property
