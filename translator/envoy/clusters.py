@@ -48,11 +48,16 @@ NEGOTIATED = encode(
 @query
 def cluster(world: World, backend: Backend) -> Resource:
     """Build the cluster of a backend: TLS as its policy says, or failure where that cannot be honoured."""
-    if backend.policy is None:
-        return Resource(encode(_reaching(backend)), endpoints=str(backend.port))
-    assert backend.protocol is not Protocol.UDP, f"{backend}: datagrams have no TLS"
-    tls = judge(world, backend.policy).value
+    return build(backend, judge(world, backend.policy).value if backend.policy else None)
+
+
+def build(backend: Backend, tls: UpstreamTls | Refused | None) -> Resource:
+    """Build a cluster from what is due to a backend; a policy that won its port always says something."""
+    assert (tls is None) == (backend.policy is None), f"{backend}: TLS is its policy's, and no one else's"
+    assert tls is None or backend.protocol is not Protocol.UDP, f"{backend}: datagrams have no TLS"
     match tls:
+        case None:
+            return Resource(encode(_reaching(backend)), endpoints=str(backend.port))
         case Refused():
             return Resource(encode(_failing(str(backend), backend)))
         case UpstreamTls():

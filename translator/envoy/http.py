@@ -39,7 +39,9 @@ PREPARED = encode(
         stream_idle_timeout={"seconds": 300},
         request_headers_timeout={"seconds": 10},
         use_remote_address={"value": True},
-        internal_address_config={},
+        internal_address_config={  # nobody is internal; an empty list would mean all private addresses
+            "cidr_ranges": [{"address_prefix": "255.255.255.255", "prefix_len": {"value": 32}}]
+        },
         upgrade_configs=[{"upgrade_type": "websocket"}],
         normalize_path={"value": True},
         merge_slashes=True,

@@ -39,7 +39,11 @@ TLS = encode(
 @query
 def listener(world: World, bound: Bound) -> Resource:
     """Build what stands at one port."""
-    stands = site(world, bound)
+    return build(bound, site(world, bound))
+
+
+def build(bound: Bound, stands: Site) -> Resource:
+    """Build a listener from the plan of its port."""
     built = _bound(stands, bound)
     plan = stands.plan
     match plan:

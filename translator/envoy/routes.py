@@ -1,6 +1,6 @@
 """Route tables: each virtual host is serialized once, and a table is joined from those bytes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from envoy.config.route.v3 import route_components_pb2, route_pb2
@@ -43,7 +43,11 @@ class Part(NamedTuple):
 @query
 def route_table(world: World, table: Table) -> Resource:
     """Join a route table from its virtual hosts; requests for any other name are answered 404."""
-    parts = [virtual_host(world, table, hostname) for hostname in tables.hostnames(world, table)]
+    return join(table, [virtual_host(world, table, hostname) for hostname in tables.hostnames(world, table)])
+
+
+def join(table: Table, parts: Sequence[Part]) -> Resource:
+    """Join a table from serialized virtual hosts: the bytes are those of the whole message."""
     head = encode(route_pb2.RouteConfiguration(name=str(table)))
     targets = {target for part in parts for target in part.targets}
     return Resource(b"".join((head, *(part.body for part in parts), TAIL)), targets=tuple(sorted(targets)))
@@ -52,7 +56,11 @@ def route_table(world: World, table: Table) -> Resource:
 @query
 def virtual_host(world: World, table: Table, hostname: str) -> Part:
     """Build one virtual host, its routes in the order in which requests try them."""
-    entries = tables.virtual_host(world, table, hostname)
+    return build(table, hostname, tables.virtual_host(world, table, hostname))
+
+
+def build(table: Table, hostname: str, entries: Sequence[Entry]) -> Part:
+    """Build a virtual host from what it answers."""
     host = route_components_pb2.VirtualHost(name=hostname, domains=[hostname])
     for entry in entries:
         host.routes.extend(_routes(entry, table, hostname))

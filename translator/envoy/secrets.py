@@ -8,6 +8,7 @@ from translator.memo import query
 from translator.names import Name
 from translator.rules import certificates
 from translator.rules.backend_tls import SystemRoots, TrustBundle, UpstreamTls, judge, trust_bundle
+from translator.rules.certificates import KeyPair
 from translator.verdict import Refused
 from translator.world import World
 
@@ -28,8 +29,13 @@ def trust(world: World, policy: Name) -> Resource:
     assert isinstance(tls, UpstreamTls), f"{policy} was refused: {tls}"
     name = trust_name(tls.trust)
     assert name, f"{policy} trusts what Envoy has already"
+    return build_trust(name, trust_bundle(world, policy))
+
+
+def build_trust(name: str, pem: str) -> Resource:
+    """Build roots; what a certificate must prove besides is said by each cluster."""
     secret = secret_pb2.Secret(name=name)
-    secret.validation_context.trusted_ca.inline_string = trust_bundle(world, policy)
+    secret.validation_context.trusted_ca.inline_string = pem
     return Resource(encode(secret))
 
 
@@ -43,6 +49,11 @@ def server_certificate(world: World, secret: Name) -> Resource:
     """Build the certificate and key of a Secret that can be served."""
     pair = certificates.server_certificate(world, secret)
     assert not isinstance(pair, Refused), f"{secret} was refused: {pair}"
+    return build_certificate(secret, pair)
+
+
+def build_certificate(secret: Name, pair: KeyPair) -> Resource:
+    """Build a certificate with its key: together, so that Envoy never holds one without the other."""
     built = secret_pb2.Secret(name=certificate_name(secret))
     built.tls_certificate.certificate_chain.inline_string = pair.chain
     built.tls_certificate.private_key.inline_string = pair.key

@@ -70,16 +70,20 @@ def _matchers(names: Iterable[DnsName | UriName]) -> Iterable[common_pb2.Subject
     """Build what a certificate's names are held against; one match is enough."""
     for name in names:
         match name:
-            case DnsName(dns) if dns.startswith("*."):
-                yield common_pb2.SubjectAltNameMatcher(
-                    san_type="DNS", matcher={"safe_regex": {"regex": _wildcard(dns)}}
-                )
-            case DnsName(dns):  # Envoy ignores case, and lets a certificate's wildcard stand for one label
-                yield common_pb2.SubjectAltNameMatcher(san_type="DNS", matcher={"exact": dns})
+            case DnsName(dns):
+                pattern = {"safe_regex": {"regex": _pattern(dns)}}
+                yield common_pb2.SubjectAltNameMatcher(san_type="DNS", matcher=pattern)
             case UriName(uri):
                 yield common_pb2.SubjectAltNameMatcher(san_type="URI", matcher={"exact": uri})
 
 
-def _wildcard(dns: str) -> str:
-    """Return what matches the same wildcard, or one label in its place."""
-    return rf"(?i)(\*|[a-z0-9_-]+){re.escape(dns[1:])}"
+def _pattern(dns: str) -> str:
+    """Return what a certificate may say, in any case: the name, or a wildcard in place of its first label.
+
+    Envoy's own comparison would also let `p*.example` stand for `pay.example`, which nobody should issue.
+    """
+    label, dot, rest = dns.partition(".")
+    if not dot:
+        return f"(?i){re.escape(dns)}"
+    first = "[a-z0-9_-]+" if label == "*" else re.escape(label)
+    return rf"(?i)({first}|\*)\.{re.escape(rest)}"

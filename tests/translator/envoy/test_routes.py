@@ -1,0 +1,221 @@
+"""Route tables: where a real Envoy sends requests, and how it answers those that it sends nowhere."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+from tests.envoy_validate import runnable
+from tests.loopback import LOOPBACK, Answer, ask, http_backend
+from tests.loopback import Backend as Server
+from tests.real_envoy import running_envoy
+from tests.translator.envoy.plans import EDGE, TABLE, Hop, Plans, backend, bodies, build, judged
+from translator.envoy import routes
+from translator.envoy.resource import ROUTES
+from translator.rules.backends import Share
+from translator.rules.endpoints import Endpoint
+from translator.rules.filters import HeaderChanges, Redirect
+from translator.rules.http_routes import Fail, Forward, HttpRule
+from translator.rules.matches import HttpMatch, PathExact, PathPattern, PathPrefix
+from translator.rules.ports import Bound, HttpPort, Site
+from translator.rules.tables import Entry, Table
+from translator.verdict import Refused
+
+PAY = backend("pay")
+NOWHERE = backend("nowhere")  # a Service without endpoints
+TO_PAY = HttpRule(Forward((Share(PAY, 1),)))
+REFUSED = Refused("BackendNotFound", "Service shop/gone does not exist")
+ROOT = HttpMatch(PathPrefix("/"))
+Hosts = Mapping[str, Sequence[Entry]]
+
+
+def entry(match: HttpMatch, rule: HttpRule = TO_PAY) -> Entry:
+    return Entry(match, rule, "HTTPRoute shop/store rule 1")
+
+
+@asynccontextmanager
+async def gateway(hosts: Hosts) -> AsyncIterator[tuple[int, Server]]:
+    """Run an Envoy with these virtual hosts before a backend that answers `pay`."""
+    async with http_backend("pay") as server, gateway_of({TABLE: hosts}, server) as ports:
+        yield ports[TABLE], server
+
+
+@asynccontextmanager
+async def gateway_of(tables: Mapping[Table, Hosts], server: Server) -> AsyncIterator[Mapping[Table, int]]:
+    """Run an Envoy that serves each table at a port of its own."""
+    hops = (Hop(PAY, (Endpoint(LOOPBACK, server.port),)), Hop(NOWHERE))
+    bounds = {table: Bound(EDGE, table.port) for table in tables}
+    sites = {bound: Site((LOOPBACK,), 0, HttpPort(table)) for table, bound in bounds.items()}
+    async with running_envoy(runnable(bodies(build(Plans(sites, tables, hops))))) as envoy:
+        yield {table: await envoy.listener_port(str(bound)) for table, bound in bounds.items()}
+
+
+def said(answer: Answer) -> str:
+    """What the backend says, or how Envoy answers."""
+    return answer.body if answer.status == 200 else str(answer.status)
+
+
+async def test_paths_are_matched_whole_by_elements_or_by_pattern_and_headers_by_any_case_of_their_name() -> (
+    None
+):
+    hosts = {
+        "*": [
+            entry(HttpMatch(PathExact("/exact"))),
+            entry(HttpMatch(PathPrefix("/below"))),
+            entry(HttpMatch(PathPrefix("/slash/"))),
+            entry(HttpMatch(PathPattern("/[^/]+/Pay"))),
+            entry(HttpMatch(PathExact("/header"), (("X-Colour", "green"), ("shade", "dark")))),
+            entry(HttpMatch(PathExact("/grpc"), grpc=True)),
+        ]
+    }
+    taken = [
+        "/exact",
+        "/exact?a=b",
+        "/below",
+        "/below/",
+        "/below/a",
+        "/below?a=b",
+        "/slash",
+        "/slash/a",
+        "/a.b/Pay",
+    ]
+    left = [
+        "/exact/",
+        "/exactly",
+        "/Exact",
+        "/belowa",
+        "/a/below",
+        "/slasha",
+        "/a/b/Pay",
+        "/a/Payer",
+        "/header",
+        "/grpc",
+    ]
+    async with gateway(hosts) as (port, _):
+        answers = await asyncio.gather(*(ask(port, path) for path in taken + left))
+        assert dict(zip(taken + left, map(said, answers), strict=True)) == {
+            **dict.fromkeys(taken, "pay"),
+            **dict.fromkeys(left, "404"),
+        }
+        assert said(await ask(port, "/header", {"x-COLOUR": "green", "Shade": "dark"})) == "pay"
+        assert said(await ask(port, "/header", {"x-colour": "Green", "shade": "dark"})) == "404"
+        assert said(await ask(port, "/grpc", {"content-type": "application/grpc+proto"})) == "pay"
+
+
+async def test_the_port_behind_a_name_plays_no_part_and_reaches_the_backend_as_it_was_written() -> None:
+    hosts = {
+        name: [entry(HttpMatch(PathExact(f"/{name}")))] for name in ("a.example", "*.example", "*.b.example")
+    }
+    served = {
+        "a.example": "a.example",
+        "A.Example": "a.example",
+        "a.example:8443": "a.example",
+        "c.example": "*.example",
+        "c.d.example:80": "*.example",
+        "c.b.example:80": "*.b.example",
+    }
+    async with gateway(hosts) as (port, server):
+        for host, name in served.items():
+            assert said(await ask(port, f"/{name}", {"host": host})) == "pay"
+            assert f"host: {host}\r\n" in server.heads[-1]
+        for host in ("example", "example:80", "other", "aexample"):
+            assert said(await ask(port, "/*.example", {"host": host})) == "404"
+
+
+async def test_a_refused_share_fails_exactly_its_part_of_the_requests() -> None:
+    def mixed(reached: int, refused: int, again: int, failure: int = 500) -> HttpRule:
+        return HttpRule(Forward((Share(PAY, reached), Share(REFUSED, refused), Share(PAY, again)), failure))
+
+    hosts = {
+        "*": [
+            entry(HttpMatch(PathExact("/half")), mixed(1, 2, 1)),
+            entry(HttpMatch(PathExact("/grpc")), mixed(1, 10**6, 0, failure=503)),
+            entry(HttpMatch(PathExact("/none")), mixed(0, 1, 0)),
+            entry(HttpMatch(PathExact("/all")), mixed(1, 0, 0)),
+            entry(HttpMatch(PathExact("/fail")), HttpRule(Fail(500, "never told to clients"))),
+            entry(HttpMatch(PathExact("/away")), HttpRule(Forward((Share(NOWHERE, 1),)))),
+        ]
+    }
+    async with gateway(hosts) as (port, server):
+        half = Counter([said(await ask(port, "/half")) for _ in range(200)])
+        assert half.keys() == {"pay", "500"}
+        assert 50 < half["500"] < 150  # a fair coin leaves this range once in 10^12 runs
+        assert len(server.heads) == half["pay"]
+        call = await ask(port, "/grpc", {"content-type": "application/grpc"})
+        assert (call.status, call.headers["grpc-status"]) == (200, "14")
+        assert [said(await ask(port, f"/{path}")) for path in ("none", "all", "away")] == [
+            "500",
+            "pay",
+            "503",
+        ]
+        assert await ask(port, "/fail") == Answer(500, (await ask(port, "/none")).headers, "")
+
+
+CLEAR, HIGH, SECURE = Table(EDGE, 80), Table(EDGE, 8080), Table(EDGE, 443, "infra/edge/secure")
+REDIRECTS = [  # `a.example` is a virtual host of its own, `b.example` is one of all others
+    (CLEAR, Redirect(301, scheme="https"), "a.example", "https://a.example/N?y=z"),
+    (CLEAR, Redirect(301, scheme="https"), "a.example:8080", "https://a.example/N?y=z"),
+    (CLEAR, Redirect(301, scheme="https"), "b.example", "https://b.example/N?y=z"),
+    (CLEAR, Redirect(301, scheme="https"), "b.example:80", "https://b.example:443/N?y=z"),
+    (CLEAR, Redirect(301, scheme="https"), "b.example:8080", "https://b.example:443/N?y=z"),
+    (CLEAR, Redirect(302, hostname="c.example"), "b.example:8080", "http://c.example/N?y=z"),
+    (CLEAR, Redirect(302, hostname="c.example", port=8080), "b.example", "http://c.example:8080/N?y=z"),
+    (CLEAR, Redirect(303, hostname="c.example", port=80), "b.example", "http://c.example/N?y=z"),
+    (HIGH, Redirect(302, scheme="https"), "b.example:8080", "https://b.example:443/N?y=z"),
+    (HIGH, Redirect(302, scheme="http"), "a.example:8080", "http://a.example/N?y=z"),
+    (HIGH, Redirect(302, scheme="https", port=8443), "b.example:8080", "https://b.example:8443/N?y=z"),
+    (HIGH, Redirect(302, scheme="https", port=443), "a.example:8080", "https://a.example/N?y=z"),
+    (HIGH, Redirect(302, hostname="c.example"), "b.example:8080", "http://c.example:8080/N?y=z"),
+    (HIGH, Redirect(302, hostname="c.example"), "b.example", "http://c.example:8080/N?y=z"),
+    (HIGH, Redirect(302), "b.example", "http://b.example:8080/N?y=z"),
+    (HIGH, Redirect(307, scheme="ftp"), "a.example", "ftp://a.example:8080/N?y=z"),
+    (SECURE, Redirect(308, scheme="http"), "a.example", "http://a.example/N?y=z"),
+    (SECURE, Redirect(308, scheme="http", port=8080), "a.example", "http://a.example:8080/N?y=z"),
+    (SECURE, Redirect(308, scheme="https", hostname="c.example"), "a.example", "https://c.example/N?y=z"),
+]
+
+
+async def test_a_redirect_shows_a_port_only_where_the_scheme_does_not_say_it() -> None:
+    entries = {
+        table: [
+            entry(HttpMatch(PathExact(f"/{n}")), HttpRule(redirect))
+            for n, (other, redirect, _, _) in enumerate(REDIRECTS)
+            if other == table
+        ]
+        for table in (CLEAR, HIGH, SECURE)
+    }
+    tables = {table: {"a.example": routes, "*": routes} for table, routes in entries.items()}
+    async with http_backend("pay") as server, gateway_of(tables, server) as ports:
+        answers = [
+            await ask(ports[table], f"/{n}?y=z", {"host": host})
+            for n, (table, _, host, _) in enumerate(REDIRECTS)
+        ]
+    assert [(answer.status, answer.headers["location"]) for answer in answers] == [
+        (redirect.status, location.replace("N", str(n)))
+        for n, (_, redirect, _, location) in enumerate(REDIRECTS)
+    ]
+
+
+async def test_request_headers_are_changed_to_the_letter_and_none_of_them_steers_envoy() -> None:
+    changes = HeaderChanges(
+        set=(("X-Set", "100%"), ("x-new", "%REQ(host)%")), add=(("x-add", "b"),), remove=("x-gone",)
+    )
+    sent = {"x-set": "a", "x-add": "a", "x-gone": "a", "x-kept": "a", "x-envoy-original-path": "/"}
+    async with gateway({"*": [entry(ROOT, HttpRule(TO_PAY.action, changes))]}) as (port, server):
+        await ask(port, "/", sent)
+    [head] = server.heads
+    headers = head.lower().split("\r\n")
+    assert {"x-set: 100%", "x-new: %req(host)%", "x-add: a", "x-add: b", "x-kept: a"} <= set(headers)
+    assert not {"x-set: a", "x-gone: a", "x-envoy-original-path: /"} & set(headers)
+
+
+def test_a_table_names_the_clusters_that_its_requests_are_sent_to() -> None:
+    part = HttpRule(Forward((Share(PAY, 1), Share(REFUSED, 1), Share(NOWHERE, 0))))
+    alone = HttpRule(Forward((Share(REFUSED, 1),)))
+    hosts = {
+        "*": [entry(ROOT, rule) for rule in (part, alone, HttpRule(Fail(500, "")), HttpRule(Redirect(301)))]
+    }
+    built = judged(Plans(hosts={TABLE: hosts, SECURE: {"*": hosts["*"][1:]}}, hops=(Hop(PAY),)))[ROUTES]
+    assert built[str(TABLE)].targets == ("legation/refused", "shop/pay:8080")
+    assert built[str(SECURE)].targets == ()
+    assert routes.build(TABLE, "a.example", hosts["*"]).targets == built[str(TABLE)].targets
