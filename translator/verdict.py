@@ -1,10 +1,14 @@
 """What a rule found about something a user wrote: a value or a refusal, and the conditions that say so."""
 
+from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 from msgspec import Struct
 
 T_co = TypeVar("T_co", covariant=True)
+
+MOST_NAMED = 5
+LONGEST_NAMED = 300
 
 
 class Refused(Struct, frozen=True):
@@ -38,3 +42,12 @@ def holds(type_: str, reason: str | None = None, message: str = "") -> Condition
 def fails(type_: str, reason: str, message: str) -> Condition:
     """Return a condition that is False, with the reason and a sentence for the person who reads it."""
     return Condition(type_, status=False, reason=reason, message=message)
+
+
+def listed(things: Sequence[str]) -> str:
+    """Join what a message names, cutting what is too long or too many: people read it, the API limits it."""
+    named = [
+        each if len(each) <= LONGEST_NAMED else f"{each[:LONGEST_NAMED]}..." for each in things[:MOST_NAMED]
+    ]
+    more = len(things) - MOST_NAMED
+    return ", ".join(named) + (f" and {more} more" if more > 0 else "")

@@ -17,7 +17,7 @@ from translator.rules.backend_tls import Target, holder, judge, target_of, winne
 from translator.rules.gateways import CONTROLLER, GATEWAY
 from translator.rules.reach import gateways_to
 from translator.rules.status import ParentRef, ParentStatus, PolicyStatus
-from translator.verdict import Condition, Refused
+from translator.verdict import Condition, Refused, listed
 from translator.world import World
 
 MOST_ANCESTORS = 16  # of all controllers together
@@ -164,22 +164,13 @@ def _trouble(world: World, policy: Name, target: Target) -> Refused | None:
 def _notes(world: World, policy: Name, target: Target) -> tuple[str, ...]:
     """Say which ports of an enforced target are not covered by the policy."""
     ports = _ports(world, target)
-    governed = {
-        each: winner(world, ServicePort(target.service, each.port))
-        for each in ports
-        if each.protocol == "TCP"
-    }
+    others = [f"{each.protocol} port {each.port}" for each in ports if each.protocol != "TCP"]
+    covered = [each for each in ports if each.protocol == "TCP"]
+    winners = [(each, winner(world, ServicePort(target.service, each.port))) for each in covered]
+    ceded = [f"port {each.name} to {other}" for each, other in winners if other != policy]
     return (
-        *(
-            f"{each.protocol} port {each.port} of {target} is not covered"
-            for each in ports
-            if each not in governed
-        ),
-        *(
-            f"port {each.name} of {target} is governed by {other}, which names it"
-            for each, other in governed.items()
-            if other != policy
-        ),
+        *([f"{target}: {listed(others)} not covered, as TLS needs TCP"] if others else []),
+        *([f"{target}: {listed(ceded)}, which goes before as it names the port"] if ceded else []),
     )
 
 

@@ -18,7 +18,7 @@ from translator.objects.cluster_trust_bundle import ClusterTrustBundle
 from translator.objects.config_map import ConfigMap
 from translator.objects.secret import Secret
 from translator.rules.certificates import Anchor, Bundle, lapse, read_bundle
-from translator.verdict import Refused
+from translator.verdict import Refused, listed
 from translator.world import Fact, World
 
 CLUSTER_TRUST_BUNDLES = Fact("whether the API server serves ClusterTrustBundles", otherwise=True)
@@ -29,7 +29,6 @@ BAD_TIME = "ExpiredCertificate"
 
 _KEY = "ca.crt"
 _TRUST_BUNDLE = ("certificates.k8s.io", "ClusterTrustBundle")
-_MOST_NAMED = 5  # a message is for people
 
 
 class CaReference(NamedTuple):
@@ -86,7 +85,7 @@ def anchors(world: World, reference: CaReference) -> Anchors:
             *_fault(reference, BAD_REFERENCE, bundle.broken, "repair or remove it"),
             *_fault(reference, BAD_TIME, late, "renew or remove it"),
         ),
-        (f"{reference}: {_listed(odd)} is no certificate authority: only itself is proved by it",)
+        (f"{reference}: {listed(odd)} is no certificate authority: only itself is proved by it",)
         if odd
         else (),
     )
@@ -173,9 +172,4 @@ def _decoded(text: str) -> str:
 
 
 def _fault(reference: CaReference, reason: str, sentences: Sequence[str], remedy: str) -> tuple[Refused, ...]:
-    return (Refused(reason, f"{reference}: {_listed(sentences)}: {remedy}"),) if sentences else ()
-
-
-def _listed(sentences: Sequence[str]) -> str:
-    more = len(sentences) - _MOST_NAMED
-    return ", ".join(sentences[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return (Refused(reason, f"{reference}: {listed(sentences)}: {remedy}"),) if sentences else ()

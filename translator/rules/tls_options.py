@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from translator.verdict import Refused
+from translator.verdict import Refused, listed
 
 PREFIX = "legation.dev/"
 
@@ -83,26 +83,23 @@ def _mistake(key: str, value: str) -> str:
 
 
 def _wrong_version(value: str) -> str:
+    known = " or ".join(_VERSIONS)
     return (
-        ""
-        if value in _VERSIONS
-        else f"{value!r} is no TLS version that is spoken: use {' or '.join(_VERSIONS)}"
+        "" if value in _VERSIONS else f"{listed([repr(value)])} is no TLS version that is spoken: use {known}"
     )
 
 
 def _none_but(known: tuple[str, ...]) -> Callable[[str], str]:
     def wrong(value: str) -> str:
         strange = [repr(item) for item in _items(value) if item not in known]
-        return (
-            f"{', '.join(strange)} cannot be used: use one or more of {', '.join(known)}" if strange else ""
-        )
+        return f"{listed(strange)} cannot be used: use one or more of {', '.join(known)}" if strange else ""
 
     return wrong
 
 
 def _wrong_protocol(value: str) -> str:
     strange = [repr(item) for item in _items(value) if not _PROTOCOL.fullmatch(item)]
-    return f"{', '.join(strange)} is no protocol name: use names such as h2, http/1.1" if strange else ""
+    return f"{listed(strange)} is no protocol name: use names such as h2, http/1.1" if strange else ""
 
 
 _WRONG: MappingProxyType[str, Callable[[str], str]] = MappingProxyType({

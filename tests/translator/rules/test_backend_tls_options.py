@@ -86,3 +86,11 @@ def test_envoy_takes_every_suite_and_every_curve() -> None:
     cluster = cluster_pb2.Cluster(name="pay", transport_socket=transport_socket(tls, Protocol.HTTP))
     cluster.load_assignment.cluster_name = "pay"
     validate({CLUSTER: {"pay": cluster.SerializeToString()}})
+
+
+def test_a_hostile_value_makes_no_endless_message() -> None:
+    long, many = "x" * 4096, ",".join(map(str, range(1000)))
+    assert (
+        len(refusal_of(ours(min_tls_version=long, cipher_suites=long, curves=many, alpn=f"{long},{many}")))
+        < 5000
+    )
