@@ -14,9 +14,9 @@ from translator.objects.scalars import (
     Duration,
     Group,
     HeaderName,
+    HeaderValue,
     Hostname,
     Kind,
-    MatchValue,
     Namespace,
     ObjectName,
     PathValue,
@@ -41,7 +41,7 @@ class HTTPHeaderMatch(Part, frozen=True):
     """What a header must say."""
 
     name: HeaderName
-    value: MatchValue
+    value: HeaderValue
     type: Annotated[str, _EXACT_OR_REGEX] = "Exact"
 
 

@@ -2,7 +2,6 @@
 
 import ipaddress
 import re
-from collections import Counter
 from collections.abc import Iterator
 
 from translator.objects.admission.finding import Finding, rules_of
@@ -54,11 +53,13 @@ def routability_is_known(address: GatewaySpecAddress) -> Iterator[Finding]:
 
 def addresses_are_asked_for_once(spec: GatewaySpec) -> Iterator[Finding]:
     """The same address is not asked for twice."""
-    asked = Counter((address.type, address.value) for address in spec.addresses)
+    seen: set[tuple[str, str]] = set()
     for index, address in enumerate(spec.addresses):
-        named = address.type in {"IPAddress", "Hostname"} and address.value is not None
-        if named and asked[address.type, address.value] > 1:
+        if address.type not in {"IPAddress", "Hostname"} or address.value is None:
+            continue
+        if (address.type, address.value) in seen:
             yield Finding(f"addresses[{index}]", "is asked for twice: remove one")
+        seen.add((address.type, address.value))
 
 
 def keys_are_well_formed(infrastructure: GatewayInfrastructure) -> Iterator[Finding]:

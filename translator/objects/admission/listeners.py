@@ -38,10 +38,11 @@ def hostname_only_where_one_is_sent(listener: Listener) -> Iterator[Finding]:
         )
 
 
-def filters_only_for_http(listener: Listener) -> Iterator[Finding]:
-    """Filters see requests, which only HTTP has."""
-    if listener.filters is not None and listener.protocol not in {"HTTP", "HTTPS"}:
-        yield Finding("filters", "must be left out unless protocol is HTTP or HTTPS")
+def filters_only_for_http(spec: GatewaySpec) -> Iterator[Finding]:
+    """Filters see requests, which only HTTP has; the published rule is about Gateways, not ListenerSets."""
+    for index, listener in enumerate(spec.listeners):
+        if listener.filters is not None and listener.protocol not in {"HTTP", "HTTPS"}:
+            yield Finding(f"listeners[{index}].filters", "must be left out unless protocol is HTTP or HTTPS")
 
 
 def terminating_needs_a_certificate(tls: ListenerTLSConfig) -> Iterator[Finding]:
@@ -72,9 +73,8 @@ CHECKS = (
         https_is_terminated,
         tls_says_how,
         hostname_only_where_one_is_sent,
-        filters_only_for_http,
     ),
     rules_of(ListenerTLSConfig, terminating_needs_a_certificate),
-    rules_of(GatewaySpec, listeners_are_distinct),
+    rules_of(GatewaySpec, listeners_are_distinct, filters_only_for_http),
     rules_of(ListenerSetSpec, listeners_are_distinct),
 )
