@@ -7,7 +7,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from tests.pki import Authority, self_signed
+from tests.pki import KEYS, Authority, self_signed
 from translator.rules.certificates import MOST_CERTIFICATES, Bundle, read_bundle
 from translator.verdict import Refused
 
@@ -35,6 +35,20 @@ def damaged(pem: str, was: bytes, now: bytes) -> str:
     assert len(was) == len(now)
     body = encodebytes(der.replace(was, now)).decode()
     return f"-----BEGIN CERTIFICATE-----\n{body}-----END CERTIFICATE-----\n"
+
+
+def usage(*, signs: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=signs,
+        crl_sign=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
 
 
 def test_certificates_are_passed_on_in_their_order() -> None:
@@ -112,6 +126,22 @@ def test_a_server_certificate_that_another_signed_proves_nothing() -> None:
 def test_a_self_signed_server_certificate_stands_for_itself() -> None:
     (anchor,) = bundle_of(self_signed(dns=["pay.internal"]).pem).anchors
     assert not anchor.authority
+
+
+def test_an_authority_whose_key_may_not_sign_certificates_proves_nothing() -> None:
+    key = KEYS["p256"]()
+    start = x509.CertificateBuilder(
+        subject_name=x509.Name([]),
+        public_key=key.public_key(),
+        serial_number=1,
+        not_valid_before=datetime(2026, 1, 1, tzinfo=UTC),
+        not_valid_after=datetime(2026, 2, 1, tzinfo=UTC),
+    )
+    start = start.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    for signs in (True, False):
+        bundle = bundle_of(ROOTS.sign(start.add_extension(usage(signs=signs), critical=True), key).pem)
+        assert len(bundle.anchors) == signs
+        assert len(bundle.broken) == (not signs)
 
 
 def test_an_intermediate_authority_can_be_trusted_without_its_root() -> None:
