@@ -60,6 +60,7 @@ PARTS = (
     Part(LISTENER, lambda needed: needed.ports, listeners.listener),
     Part(ROUTES, lambda needed: needed.tables, routes.route_table),
 )
+ALL = "all"  # the one row of the agenda
 ALWAYS = {clusters.REFUSED: clusters.refused_cluster()}  # clusters that every Envoy has
 
 
@@ -68,12 +69,23 @@ def translate(world: World) -> Translation:
     return Translator(world).translate()
 
 
+class Agenda(Struct, frozen=True):
+    """What has to be served, and who has to be told."""
+
+    gateways: frozenset[Name]
+    subjects: frozenset[Ref]
+
+
+NOTHING = Agenda(frozenset(), frozenset())
+
+
 class Translator:
     """Translates one world again and again: what equals last time's is the same object as last time."""
 
     def __init__(self, world: World) -> None:
         """Begin with nothing translated."""
         self._world = world
+        self._agenda: Table[Agenda] = Table(world.memory, agenda)
         self._needs: Table[Needs] = Table(world.memory, needs)
         self._supplies = [Supply(part, world) for part in PARTS]
         self._told: Table[Status | None] = Table(world.memory, status)
@@ -82,11 +94,13 @@ class Translator:
 
     def translate(self) -> Translation:
         """Bring everything up to date."""
-        wanted = self._needs.keep(gateways.ours(self._world), self._world)
+        planned = self._agenda.keep(frozenset({ALL}), self._world)
+        todo = planned.values.get(ALL, NOTHING)
+        wanted = self._needs.keep(todo.gateways, self._world)
         for supply in self._supplies:
             supply.refresh(wanted)
         self._gateways = {gateway: self._gather(gateway, wanted) for gateway in wanted.values}
-        told = self._told.keep(subjects(self._world), self._world)
+        told = self._told.keep(todo.subjects, self._world)
         if told.changed:
             self._statuses = {ref: each for ref, each in told.values.items() if each is not None}
         self._world.memory.sweep()
@@ -141,16 +155,17 @@ class Supply:
 
 
 @query
-def subjects(world: World) -> frozenset[Ref]:
-    """Return every object that is told something about itself."""
+def agenda(world: World, _: str) -> Agenda:
+    """Return which Gateways have to be served, and every object that is told something about itself."""
+    ours = gateways.ours(world)
     named: dict[str, frozenset[Name] | tuple[Name, ...]] = {
         "GatewayClass": world.names_where(gateways.CLASSES_BY_CONTROLLER, gateways.CONTROLLER),
-        "Gateway": gateways.ours(world),
+        "Gateway": ours,
         "ListenerSet": world.names(ListenerSet),
         "BackendTLSPolicy": world.names(BackendTLSPolicy),
         **{kind: world.names(each) for kind, each in attachment.ROUTES.items()},
     }
-    return frozenset(Ref(kind, name) for kind, names in named.items() for name in names)
+    return Agenda(ours, frozenset(Ref(kind, name) for kind, names in named.items() for name in names))
 
 
 @query

@@ -212,8 +212,10 @@ def _allows(world: World, slot: Slot, route: Ref) -> bool:
         case "Selector":
             selector = namespaces.selector
             return selector is not None and selector.matches(labels(world, route.name.namespace))
-        case _:
+        case "Same":
             return route.name.namespace == slot.owner.name.namespace
+        case _:
+            return False
 
 
 def _hosts(world: World, route: Ref, slot: Slot) -> tuple[Hosted, ...]:

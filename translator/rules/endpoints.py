@@ -1,13 +1,11 @@
 """Where the pods behind a Service port are: queries of their own, so that a rolling pod touches no route."""
 
 from collections.abc import Iterator
-from ipaddress import ip_address
 from typing import NamedTuple
 
 from translator.memo import query
 from translator.names import Name, ServicePort
 from translator.objects import service
-from translator.objects.endpoint_slice import Endpoint as Written
 from translator.objects.endpoint_slice import EndpointSlice
 from translator.objects.service import Service
 from translator.world import Index, World
@@ -59,9 +57,4 @@ def _ready(one: EndpointSlice, port: service.ServicePort) -> Iterator[Endpoint]:
     for endpoint in one.endpoints or ():
         if endpoint.conditions.ready is not False and numbers:
             for number in numbers:
-                yield Endpoint(_address(endpoint), number)
-
-
-def _address(endpoint: Written) -> str:
-    """Take the first address: the others of an endpoint are the same pod's."""
-    return str(ip_address(endpoint.addresses[0]))
+                yield Endpoint(endpoint.addresses[0], number)  # the others are the same pod's

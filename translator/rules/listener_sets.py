@@ -38,7 +38,7 @@ SETS_BY_GATEWAY = Index(ListenerSet, _parent)
 
 
 def age(thing: Object) -> tuple[float, str, str]:
-    """Order objects by age, the oldest first, then by name; one without a date, as in files, is the youngest."""
+    """Order objects by age, then by name; one without a date, as in files, is the youngest."""
     born = thing.metadata.creation_timestamp
     return (born.timestamp() if born else inf, thing.metadata.namespace, thing.metadata.name)
 
