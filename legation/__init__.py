@@ -1,1 +1,1 @@
-"""The product: reads objects, has them translated, serves the result to Envoys, and writes back their status."""
+"""The product: reads objects, has them translated, serves the result to Envoys, writes back their status."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import msgspec
 from msgspec import Raw, Struct
 
+from translator.rules.gateways import CONTROLLER
 from translator.rules.status import (
     GatewayClassStatus,
     GatewayStatus,
@@ -22,7 +23,6 @@ from translator.rules.status import (
 )
 from translator.verdict import Condition
 
-CONTROLLER = "legation.dev/gateway-controller"
 OWN_PREFIX = "legation.dev/"
 OWN_TYPES = frozenset({
     "Accepted",

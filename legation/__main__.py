@@ -1,0 +1,5 @@
+"""`python -m legation`."""
+
+from legation.cli.main import main
+
+main()

@@ -1,0 +1,94 @@
+"""The admin port: health, readiness, metrics, and how things stand as JSON. No key material is ever on it."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from ipaddress import ip_address
+from types import MappingProxyType
+
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST
+
+from legation.admin.metrics import Gauges, Telemetry, exposition
+from legation.admin.page import page
+from legation.bootstrap import HostPort
+from legation.standing import Standing, as_json
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+SAFE = MappingProxyType({
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+})  # fmt: skip
+
+
+class AdminPort:
+    """Answers what may be asked."""
+
+    def __init__(self, standing: Standing, telemetry: Telemetry, names: frozenset[str]) -> None:
+        """Answer from these parts, to those who asked for one of these host names or for an address."""
+        self._standing = standing
+        self._telemetry = telemetry
+        self._names = names
+        telemetry.registry.register(Gauges(standing))
+
+    def app(self) -> web.Application:
+        """Say who answers what."""
+        app = web.Application(middlewares=[self._guarded])
+        app.add_routes([
+            web.get("/", self._page),
+            web.get("/healthz", self._healthz),
+            web.get("/readyz", self._readyz),
+            web.get("/metrics", self._metrics),
+            web.get("/api/v1/status", self._status),
+        ])  # fmt: skip
+        return app
+
+    @web.middleware
+    async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Refuse pages of others that had a browser resolve their own name to this address."""
+        if not self._may_ask(request.url.host or ""):
+            text = "ask for this port by an address, or by the name it was given with --admin\n"
+            return web.Response(status=HTTPStatus.MISDIRECTED_REQUEST, text=text)
+        answer = await handler(request)
+        answer.headers.update(SAFE)
+        return answer
+
+    def _may_ask(self, host: str) -> bool:
+        try:
+            ip_address(host)
+        except ValueError:
+            return host.lower() in self._names
+        return True
+
+    async def _page(self, _: web.Request) -> web.Response:
+        return web.Response(text=page(self._standing), content_type="text/html")
+
+    async def _healthz(self, _: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+    async def _readyz(self, _: web.Request) -> web.Response:
+        if self._standing.ready:
+            return web.Response(text="ok\n")
+        return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text="nothing was read yet\n")
+
+    async def _metrics(self, _: web.Request) -> web.Response:
+        body = exposition(self._telemetry.registry)
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    async def _status(self, _: web.Request) -> web.Response:
+        return web.Response(body=as_json(self._standing.overview()), content_type="application/json")
+
+
+@asynccontextmanager
+async def answering(port: AdminPort, at: HostPort) -> AsyncGenerator[int]:
+    """Answer while the block runs; yield the port's number."""
+    runner = web.AppRunner(port.app(), access_log=None)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, at.host, at.port)
+        await site.start()
+        yield int(runner.addresses[0][1])
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,183 @@
+"""`legation up`, put together: every part is made here, and every task is born and dies here."""
+
+import asyncio
+import signal
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, suppress
+from importlib.metadata import version
+from pathlib import Path
+from typing import TypeVar
+
+import structlog
+
+from legation.admin.metrics import Telemetry
+from legation.admin.server import AdminPort, answering
+from legation.announce import Announcer
+from legation.bootstrap import HostPort
+from legation.change import Stated
+from legation.deliveries import Deliveries, name_in
+from legation.files import Update, watch
+from legation.identity import proven_group, server_credentials
+from legation.proxies.envoy_process import Launch
+from legation.proxies.local import Fleet
+from legation.publish import Offers
+from legation.pump import Change, Outcome, Pump, Workbench, the_time
+from legation.roots import system_roots
+from legation.settings import Settings
+from legation.standing import Overview, Standing
+from translator.rules.backend_tls import SYSTEM_ROOTS
+from translator.rules.gateways import BINDING, Binding
+from xds_server.hub import Hub
+from xds_server.report import Report
+from xds_server.service import Address, Terms, serving
+from xds_server.snapshot import LDS
+
+T = TypeVar("T")
+
+CHECK_WITHIN = 60.0  # seconds
+LOCAL_GOODBYE = 0.5  # seconds; nobody needs to spread over other replicas here
+
+
+class CannotStartError(Exception):
+    """A port or a file that is needed and not to be had; says what to do."""
+
+
+async def up(settings: Settings) -> Overview:
+    """Run everything on this machine until a signal, or until the check is done; return how things stood."""
+    with tempfile.TemporaryDirectory(prefix="legation-") as home:
+        roots = system_roots()
+        if roots is None:
+            structlog.get_logger().warning("this machine has no trusted roots; set SSL_CERT_FILE to a bundle")
+        return await Everything(settings, Path(home), roots).run()
+
+
+class Everything:
+    """Every part of one run."""
+
+    def __init__(self, settings: Settings, home: Path, roots: Path | None) -> None:
+        """Make the parts and connect them; nothing runs yet."""
+        self._settings = settings
+        self._roots = roots
+        self._socket = home / "xds"
+        self._log = structlog.get_logger()
+        self._telemetry = Telemetry()
+        self._deliveries = Deliveries()
+        self._hub = Hub(self._told)
+        self._offers = Offers(self._hub)
+        binary = settings.envoy or Path()
+        self._fleet = Fleet(Launch(binary, home, self._socket, system_roots=roots))
+        self._standing = Standing(version("legation"), self._hub, self._fleet.proxies)
+        self._announcer = Announcer(self._standing)
+        asks = settings.envoy is not None or settings.xds is not None
+        self._pump = Pump(Workbench(asks_envoys=asks), (self._take, self._telemetry.take))
+        self._news = asyncio.Event()
+        self._stopping = asyncio.Event()
+        self._proxies: asyncio.Task[None] | None = None
+
+    async def run(self) -> Overview:
+        """Read the folder, then serve it until there is a reason to stop."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, self._stop)
+        async with aclosing(watch(self._settings.folder)) as updates:
+            self._read(await anext(updates), self._facts())
+            async with AsyncExitStack() as doors:
+                await self._open(doors)
+                return await self._serve(updates)
+
+    async def _serve(self, updates: AsyncIterator[Update]) -> Overview:
+        """Run every part; at the end Envoys are drained while all else still serves."""
+        async with asyncio.TaskGroup() as tasks:
+            serving = [
+                tasks.create_task(self._pump.run()),
+                tasks.create_task(self._pump.tell_time()),
+                tasks.create_task(self._deliveries.run(self._hub, self._pump.put)),
+                tasks.create_task(self._follow(updates)),
+            ]
+            self._proxies = tasks.create_task(self._fleet.run())
+            await self._until_done()
+            overview = self._standing.overview()
+            self._fleet.stop()
+            await asyncio.wait([self._proxies])
+            for task in serving:
+                task.cancel()
+        return overview
+
+    def _stop(self) -> None:
+        """Begin to stop; asked a second time, do not wait for anybody."""
+        if self._stopping.is_set() and self._proxies is not None:
+            self._proxies.cancel()
+        self._stopping.set()
+        self._news.set()
+
+    def _facts(self) -> Sequence[Change]:
+        binding = Binding(self._settings.address, self._settings.port_offset)
+        return (the_time(), Stated(BINDING, binding), Stated(SYSTEM_ROOTS, self._roots is not None))
+
+    def _read(self, update: Update, facts: Sequence[Change] = ()) -> None:
+        self._standing.problems = update.problems
+        self._pump.put((*facts, *update.changes))
+
+    async def _follow(self, updates: AsyncIterator[Update]) -> None:
+        async for update in updates:
+            self._read(update)
+
+    def _take(self, outcome: Outcome) -> None:
+        """Offer what was made, and have an Envoy for each Gateway that has something to listen for."""
+        self._offers.offer(outcome.snapshots)
+        if self._settings.envoy is not None:
+            listening = (group for group, snapshot in outcome.snapshots.items() if snapshot.entries[LDS])
+            self._fleet.want({name_in(group) for group in listening})
+        self._standing.take(outcome)
+        self._announcer.announce()
+        self._deliveries.note()
+        self._news.set()
+
+    def _told(self, report: Report) -> None:
+        self._telemetry.note(report)
+        self._deliveries.note()
+
+    async def _open(self, doors: AsyncExitStack) -> None:
+        """Open the ports that others come in by."""
+        admin = self._settings.admin
+        port = AdminPort(self._standing, self._telemetry, frozenset({"localhost", admin.host}))
+        number = await _opened(doors, answering(port, admin), f"--admin {admin}")
+        self._log.info("admin port", url=f"http://{HostPort(admin.host, number)}/")
+        own = Address(f"unix:{self._socket}")
+        await _opened(doors, serving(self._hub, [own], Terms(drain=LOCAL_GOODBYE)), "the socket for Envoys")
+        if (xds := self._settings.xds) is not None:
+            others = serving(self._hub, [self._address(xds)], self._terms())
+            [number] = await _opened(doors, others, f"--xds {xds}")
+            self._log.info("xDS port", address=str(HostPort(xds.host, number)))
+
+    def _address(self, xds: HostPort) -> Address:
+        files = self._settings.xds_files
+        return Address(str(xds), server_credentials(files) if files else None)
+
+    def _terms(self) -> Terms:
+        """Believe what certificates prove; without any, the port is on loopback and every caller is local."""
+        if self._settings.xds_files is None:
+            return Terms(drain=LOCAL_GOODBYE)
+        return Terms(drain=LOCAL_GOODBYE, group_of=proven_group)
+
+    async def _until_done(self) -> None:
+        """Wait for a signal, or until every Gateway is programmed or refused if that is all that is asked."""
+        if not self._settings.check:
+            await self._stopping.wait()
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CHECK_WITHIN):
+                while not (self._stopping.is_set() or (self._standing.ready and self._is_settled())):
+                    self._news.clear()
+                    await self._news.wait()
+
+    def _is_settled(self) -> bool:
+        return all(gateway.is_settled for gateway in self._standing.gateways())
+
+
+async def _opened(doors: AsyncExitStack, door: AbstractAsyncContextManager[T], what: str) -> T:
+    try:
+        return await doors.enter_async_context(door)
+    except (OSError, RuntimeError) as error:
+        message = f"{what} cannot be opened: {error}; choose another address or port, or end who has it"
+        raise CannotStartError(message) from error

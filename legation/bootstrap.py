@@ -1,0 +1,227 @@
+"""What an Envoy is started with: who it is, where its configuration comes from, which roots it trusts.
+
+Written with `envoy-data-plane`: typed, slow to import, and needed once in an Envoy's life.
+"""
+
+from datetime import timedelta
+from pathlib import Path
+
+from envoy_data_plane.envoy.config.bootstrap.v3 import (
+    Admin,
+    Bootstrap,
+    BootstrapDynamicResources,
+    BootstrapStaticResources,
+)
+from envoy_data_plane.envoy.config.cluster.v3 import Cluster, ClusterDiscoveryType
+from envoy_data_plane.envoy.config.core.v3 import (
+    Address,
+    AggregatedConfigSource,
+    ApiConfigSource,
+    ApiConfigSourceApiType,
+    ApiVersion,
+    ConfigSource,
+    DataSource,
+    GrpcService,
+    GrpcServiceEnvoyGrpc,
+    Http2ProtocolOptions,
+    KeepaliveSettings,
+    Node,
+    Pipe,
+    SocketAddress,
+    TransportSocket,
+)
+from envoy_data_plane.envoy.config.endpoint.v3 import (
+    ClusterLoadAssignment,
+    Endpoint,
+    LbEndpoint,
+    LocalityLbEndpoints,
+)
+from envoy_data_plane.envoy.config.metrics.v3 import StatsConfig, StatsMatcher
+from envoy_data_plane.envoy.config.overload.v3 import OverloadManager, ResourceMonitor
+from envoy_data_plane.envoy.extensions.resource_monitors.downstream_connections.v3 import (
+    DownstreamConnectionsConfig,
+)
+from envoy_data_plane.envoy.extensions.transport_sockets.tls.v3 import (
+    CertificateValidationContext,
+    CommonTlsContext,
+    Secret,
+    SubjectAltNameMatcher,
+    SubjectAltNameMatcherSanType,
+    TlsCertificate,
+    TlsParameters,
+    TlsParametersTlsProtocol,
+    UpstreamTlsContext,
+)
+from envoy_data_plane.envoy.extensions.upstreams.http.v3 import (
+    HttpProtocolOptions,
+    HttpProtocolOptionsExplicitHttpConfig,
+)
+from envoy_data_plane.envoy.type.matcher.v3 import ListStringMatcher, RegexMatcher, StringMatcher
+from envoy_data_plane.google.protobuf import Any
+from msgspec import Struct
+
+from legation.identity import nobodys_root
+from legation.yaml_text import yaml_text
+from translator.envoy.upstream_tls import SYSTEM_ROOTS
+from translator.names import Name
+
+XDS_CLUSTER = "legation"  # the one cluster that does not come from the control plane
+MOST_CONNECTIONS = 50_000
+STATS = (  # what grows with clusters is kept to what an operator looks at
+    r"(server|listener_manager|cluster_manager|control_plane|http|tcp|tls_inspector|listener|sds|main_thread)\..*",
+    r"cluster\..*\.(membership_healthy|update_rejected|init_fetch_timeout)",
+    r"cluster\..*\.upstream_(cx_active|cx_connect_fail|rq_active|rq_total|rq_timeout|rq_[2-5]xx)",
+    r"cluster\..*\.ssl\.(handshake|connection_error|fail_verify_\w+)",
+)
+
+
+class Socket(Struct, frozen=True):
+    """A Unix domain socket."""
+
+    path: Path
+
+
+class HostPort(Struct, frozen=True):
+    """An address and a port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """As people write it, an IPv6 address in brackets."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class ClientFiles(Struct, frozen=True):
+    """Where an Envoy finds what it proves itself with, and whom it believes to be the control plane."""
+
+    certificate: Path
+    key: Path
+    server_ca: Path
+    server_name: str
+
+
+class Start(Struct, frozen=True):
+    """What one Envoy is to know from the beginning."""
+
+    gateway: Name
+    node_id: str
+    xds: Socket | HostPort
+    admin: Socket | HostPort
+    tls: ClientFiles | None = None
+    system_roots: Path | None = None
+
+
+def bootstrap(start: Start) -> Bootstrap:
+    """Make a bootstrap that leaves everything but identity and roots to the control plane."""
+    return Bootstrap(
+        node=Node(cluster=str(start.gateway), id=start.node_id),
+        admin=Admin(address=_address(start.admin), ignore_global_conn_limit=True),
+        dynamic_resources=_dynamic(),
+        static_resources=BootstrapStaticResources(clusters=[_xds_cluster(start)], secrets=_secrets(start)),
+        stats_config=StatsConfig(stats_matcher=StatsMatcher(inclusion_list=_patterns(STATS))),
+        overload_manager=_overload(),
+    )
+
+
+def as_fields(made: Bootstrap) -> dict[str, object]:
+    """Write a bootstrap as the JSON that Envoy reads."""
+    fields: dict[str, object] = made.to_dict()
+    return fields
+
+
+def as_yaml(made: Bootstrap) -> str:
+    """Write a bootstrap as YAML that Envoy reads."""
+    return yaml_text(as_fields(made))
+
+
+def _dynamic() -> BootstrapDynamicResources:
+    ads = ConfigSource(ads=AggregatedConfigSource(), resource_api_version=ApiVersion.V3)
+    return BootstrapDynamicResources(
+        lds_config=ads,
+        cds_config=ads,
+        ads_config=ApiConfigSource(
+            api_type=ApiConfigSourceApiType.DELTA_GRPC,
+            transport_api_version=ApiVersion.V3,
+            set_node_on_first_message_only=True,
+            grpc_services=[GrpcService(envoy_grpc=GrpcServiceEnvoyGrpc(cluster_name=XDS_CLUSTER))],
+        ),
+    )
+
+
+def _xds_cluster(start: Start) -> Cluster:
+    """Name the control plane; pings find a connection that died without a word."""
+    pings = KeepaliveSettings(interval=timedelta(seconds=30), timeout=timedelta(seconds=5))
+    http2 = Http2ProtocolOptions(connection_keepalive=pings)
+    options = HttpProtocolOptions(
+        explicit_http_config=HttpProtocolOptionsExplicitHttpConfig(http2_protocol_options=http2)
+    )
+    host = LbEndpoint(endpoint=Endpoint(address=_address(start.xds)))
+    return Cluster(
+        name=XDS_CLUSTER,
+        type=_discovery(start.xds),
+        connect_timeout=timedelta(seconds=1),
+        typed_extension_protocol_options={
+            "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": Any.pack(options)
+        },
+        load_assignment=ClusterLoadAssignment(
+            cluster_name=XDS_CLUSTER, endpoints=[LocalityLbEndpoints(lb_endpoints=[host])]
+        ),
+        transport_socket=_mutual_tls(start.tls) if start.tls else None,
+    )
+
+
+def _discovery(xds: Socket | HostPort) -> ClusterDiscoveryType:
+    match xds:
+        case Socket():
+            return ClusterDiscoveryType.STATIC
+        case HostPort():
+            return ClusterDiscoveryType.STRICT_DNS  # takes an IP address as well
+
+
+def _mutual_tls(files: ClientFiles) -> TransportSocket:
+    name = SubjectAltNameMatcher(
+        san_type=SubjectAltNameMatcherSanType.DNS, matcher=StringMatcher(exact=files.server_name)
+    )
+    trust = CertificateValidationContext(
+        trusted_ca=_file(files.server_ca), match_typed_subject_alt_names=[name]
+    )
+    ours = TlsCertificate(certificate_chain=_file(files.certificate), private_key=_file(files.key))
+    context = CommonTlsContext(
+        tls_params=TlsParameters(tls_minimum_protocol_version=TlsParametersTlsProtocol.TLSv1_3),
+        tls_certificates=[ours],
+        validation_context=trust,
+        alpn_protocols=["h2"],
+    )
+    tls = UpstreamTlsContext(common_tls_context=context, sni=files.server_name)
+    return TransportSocket(name="envoy.transport_sockets.tls", typed_config=Any.pack(tls))
+
+
+def _secrets(start: Start) -> list[Secret]:
+    """Hand over the machine's roots under the name by which clusters ask; without any, they must not hang."""
+    found = _file(start.system_roots) if start.system_roots else DataSource(inline_string=nobodys_root())
+    return [Secret(name=SYSTEM_ROOTS, validation_context=CertificateValidationContext(trusted_ca=found))]
+
+
+def _overload() -> OverloadManager:
+    limit = DownstreamConnectionsConfig(max_active_downstream_connections=MOST_CONNECTIONS)
+    name = "envoy.resource_monitors.global_downstream_max_connections"
+    return OverloadManager(resource_monitors=[ResourceMonitor(name=name, typed_config=Any.pack(limit))])
+
+
+def _patterns(patterns: tuple[str, ...]) -> ListStringMatcher:
+    return ListStringMatcher(
+        patterns=[StringMatcher(safe_regex=RegexMatcher(regex=pattern)) for pattern in patterns]
+    )
+
+
+def _address(place: Socket | HostPort) -> Address:
+    match place:
+        case Socket(path):
+            return Address(pipe=Pipe(path=str(path), mode=0o600))
+        case HostPort(host, port):
+            return Address(socket_address=SocketAddress(address=host, port_value=port))
+
+
+def _file(path: Path) -> DataSource:
+    return DataSource(filename=str(path))

@@ -1,0 +1,35 @@
+"""What sources tell the translation: an object was put or is gone, a fact holds."""
+
+from datetime import datetime
+from typing import Generic, NamedTuple, TypeVar
+
+from msgspec import Struct
+
+from translator.names import Name
+from translator.world import Fact, World
+
+T = TypeVar("T")
+
+
+class Put(NamedTuple):
+    """An object as it is now; None where it is gone."""
+
+    kind: type
+    name: Name
+    thing: object | None
+
+
+class Stated(Struct, Generic[T], frozen=True):
+    """A fact that holds now."""
+
+    fact: Fact[T]
+    value: T
+
+    def tell(self, world: World) -> None:
+        """Put it into a world."""
+        world.state(self.fact, self.value)
+
+
+def written(moment: datetime) -> str:
+    """Write a time as Kubernetes does, to the second: `2026-01-31T12:00:00Z`."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

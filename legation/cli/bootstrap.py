@@ -1,0 +1,97 @@
+"""`legation bootstrap`: what an Envoy that somebody else runs is started with."""
+
+import json
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from legation.bootstrap import ClientFiles, HostPort, Socket, Start, as_fields, as_yaml
+from legation.bootstrap import bootstrap as built
+from legation.cli.terminal import fail, host_port
+from legation.roots import system_roots
+from translator.names import Name
+
+EXAMPLES = """
+Examples:
+
+`legation bootstrap --gateway infra/edge > envoy.yaml` for `legation up FOLDER --xds 127.0.0.1:18000`
+
+`legation bootstrap --gateway infra/edge --xds legation.example.com:18000 --tls-cert tls.crt --tls-key tls.key
+--tls-ca ca.crt` for another machine
+"""
+
+
+ENVOY_ADMIN = HostPort("127.0.0.1", 19000)
+
+
+class Output(Enum):
+    """How to write it."""
+
+    YAML = "yaml"
+    JSON = "json"
+
+
+def bootstrap(  # noqa: PLR0913  # one argument for each flag
+    *,
+    gateway: Annotated[str, typer.Option(metavar="NAMESPACE/NAME", help="Whose configuration Envoy gets.")],
+    node_id: Annotated[str, typer.Option(help="Tells Envoys of one Gateway apart.")] = "envoy",
+    xds: Annotated[
+        str, typer.Option(metavar="HOST:PORT|unix:PATH", help="Where the control plane serves.")
+    ] = "127.0.0.1:18000",
+    admin: Annotated[
+        HostPort, typer.Option(parser=host_port, metavar="HOST:PORT", help="Envoy's own admin port.")
+    ] = ENVOY_ADMIN,
+    tls_cert: Annotated[Path | None, typer.Option(help="Envoy's certificate, as Envoy finds it.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="Its key.")] = None,
+    tls_ca: Annotated[Path | None, typer.Option(help="Who vouches for the control plane.")] = None,
+    tls_server_name: Annotated[str, typer.Option(help="The control plane's name; default: HOST.")] = "",
+    system_roots_path: Annotated[
+        Path | None,
+        typer.Option("--system-roots", help="Trusted roots of Envoy's machine; default: as here."),
+    ] = None,
+    output: Annotated[Output, typer.Option("--output", "-o", help="How to write it.")] = Output.YAML,
+) -> None:
+    """Print a bootstrap for an Envoy that somebody else runs."""
+    place = _place(xds)
+    start = Start(
+        gateway=_name(gateway),
+        node_id=node_id,
+        xds=place,
+        admin=admin,
+        tls=_tls((tls_cert, tls_key, tls_ca), tls_server_name or _host(place)),
+        system_roots=system_roots_path or system_roots(),
+    )
+    made = built(start)
+    typer.echo(as_yaml(made) if output is Output.YAML else json.dumps(as_fields(made), indent=2))
+
+
+def _name(text: str) -> Name:
+    namespace, slash, name = text.partition("/")
+    if not (namespace and slash and name) or "/" in name:
+        fail(f"--gateway {text} is no NAMESPACE/NAME", "write it as in `--gateway infra/edge`")
+    return Name(namespace, name)
+
+
+def _place(text: str) -> Socket | HostPort:
+    return Socket(Path(text.removeprefix("unix:"))) if text.startswith("unix:") else host_port(text)
+
+
+def _host(place: Socket | HostPort) -> str:
+    match place:
+        case Socket():
+            return ""
+        case HostPort(host):
+            return host
+
+
+def _tls(files: tuple[Path | None, Path | None, Path | None], server_name: str) -> ClientFiles | None:
+    certificate, key, ca = files
+    if certificate is None and key is None and ca is None:
+        return None
+    if certificate is None or key is None or ca is None:
+        fail("of --tls-cert, --tls-key and --tls-ca, all are needed or none")
+    if not server_name:
+        fail("over a socket file, --tls-server-name is needed")
+    return ClientFiles(certificate, key, ca, server_name)

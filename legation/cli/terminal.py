@@ -1,0 +1,55 @@
+"""What commands have in common when they speak: where to, in which colours, and how they fail."""
+
+from collections.abc import Iterable
+from itertools import groupby
+from typing import NoReturn
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from legation.bootstrap import HostPort
+from legation.findings import Finding
+
+PROBLEMS, CANNOT_TELL = 1, 2  # exit codes
+NO_ADDRESS = "write HOST:PORT, such as 127.0.0.1:19080 or [::1]:19080"
+COLOURS = {"True": "green", "False": "red"}
+
+
+def out(*, stderr: bool = False) -> Console:
+    """Speak to whoever reads the result, or beside it; coloured on a terminal only."""
+    return Console(stderr=stderr, soft_wrap=True, highlight=False)
+
+
+def fail(what: str, remedy: str = "") -> NoReturn:
+    """Say on stderr what is in the way, and what to do; exit with 2."""
+    console = out(stderr=True)
+    console.print(f"[red]error:[/red] {escape(what)}")
+    if remedy:
+        console.print(f"  {escape(remedy)}")
+    raise typer.Exit(CANNOT_TELL)
+
+
+def host_port(text: str) -> HostPort:
+    """Read HOST:PORT; an IPv6 address stands in brackets."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65535:  # noqa: PLR2004  # the highest port there is
+        raise typer.BadParameter(NO_ADDRESS)
+    return HostPort(host.strip("[]") or "127.0.0.1", int(port))
+
+
+def print_findings(console: Console, found: Iterable[Finding]) -> None:
+    """List what somebody should look at, by group."""
+    for group, members in groupby(sorted(found, key=_place), key=lambda each: each.group):
+        console.print(Text(group, style="bold"))
+        for each in members:
+            name = " ".join(part for part in (each.object, each.where and f"({each.where})") if part)
+            console.print(Text(f"  {name}"))
+            console.print(Text(f"    {each.message}"))
+            if each.remedy:
+                console.print(Text(f"    -> {each.remedy}", style="cyan"))
+
+
+def _place(finding: Finding) -> tuple[str, str, str]:
+    return finding.group, finding.object, finding.where

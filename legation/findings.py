@@ -1,0 +1,90 @@
+"""What is wrong: in what was read, and in what objects say about themselves, with known remedies."""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from msgspec import Struct
+
+from legation.manifests import Problem
+from legation.written_status import Condition, WrittenStatus, read_status
+from translator.names import Ref
+from translator.rules.gateways import CONTROLLER
+
+READING, REFUSED, DEGRADED, OURS = "not read", "refused", "served with a remark", "our mistake"
+CONSEQUENCES = frozenset({"Programmed"})  # says again what another condition of the same object said
+REMEDIES = MappingProxyType({
+    "NoMatchingParent": "name a listener and a port that the Gateway has, or leave both out",
+    "NoMatchingListenerHostname": "give route and listener a hostname in common",
+    "NotAllowedByListeners": "let the listener's allowedRoutes admit this kind and this namespace",
+    "RefNotPermitted": "create a ReferenceGrant in the namespace that is pointed at",
+    "BackendNotFound": "create the Service, or correct the backendRef",
+    "InvalidKind": "point at a Service",
+    "InvalidCertificateRef": "create the kubernetes.io/tls Secret with a certificate and its key",
+    "InvalidCACertificateRef": "put PEM certificates under the key ca.crt of the referenced object",
+    "NoValidCACertificate": "repair at least one reference; until then connections to this backend fail",
+    "TargetNotFound": "name a Service that exists, and a port by its name",
+    "Conflicted": "remove one of the two, or change what they both claim",
+    "HostnameConflict": "give each listener of the port a hostname of its own",
+    "ProtocolConflict": "give listeners of different protocols different ports",
+    "PortUnavailable": "choose another port",
+})  # fmt: skip
+
+
+class Finding(Struct, frozen=True):
+    """One thing that somebody should look at."""
+
+    group: str
+    object: str
+    where: str
+    message: str
+    remedy: str = ""
+
+    @property
+    def is_problem(self) -> bool:
+        """Tell what is not done from what is done with a remark."""
+        return self.group != DEGRADED
+
+
+def findings(
+    problems: Iterable[Problem], statuses: Mapping[Ref, bytes], broken: Mapping[str, Exception]
+) -> tuple[Finding, ...]:
+    """Gather everything, reading problems first."""
+    read = [_unread(problem) for problem in problems]
+    told = [each for ref in sorted(statuses) for each in _of(ref, read_status(statuses[ref]))]
+    bugs = [
+        Finding(OURS, what, "", f"{type(bug).__name__}: {bug}", REPORT_IT) for what, bug in broken.items()
+    ]
+    return (*read, *told, *bugs)
+
+
+REPORT_IT = "it stays as it was; please report this with the manifest"
+
+
+def _unread(problem: Problem) -> Finding:
+    place = problem.file if problem.document is None else f"{problem.file}, document {problem.document}"
+    where = f"{place}: {problem.field}" if problem.field else place
+    return Finding(READING, str(problem.object or ""), where, problem.message)
+
+
+def _of(ref: Ref, status: WrittenStatus) -> Iterable[Finding]:
+    yield from _among(ref, "", status.conditions)
+    for listener in status.listeners:
+        yield from _among(ref, f"listener {listener.name}", listener.conditions)
+    for entry in (*status.parents, *status.ancestors):
+        if entry.controller_name == CONTROLLER:
+            yield from _among(ref, f"by {entry.about}", entry.conditions)
+
+
+def _among(ref: Ref, where: str, conditions: Iterable[Condition]) -> Iterable[Finding]:
+    bad = [each for each in conditions if each.is_bad]
+    causes = [each for each in bad if each.type not in CONSEQUENCES] or bad
+    for each in causes:
+        yield _finding(REFUSED, ref, where, each)
+    for each in conditions:
+        if each.is_warning:
+            yield _finding(DEGRADED, ref, where, each)
+
+
+def _finding(group: str, ref: Ref, where: str, condition: Condition) -> Finding:
+    said = f"{condition.type}={condition.status}, {condition.reason}: {condition.message}"
+    return Finding(group, str(ref), where, said, REMEDIES.get(condition.reason, ""))

@@ -1,0 +1,78 @@
+"""Who may connect: what proves an Envoy on the xDS port, and a root that proves nobody."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import grpc
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
+from msgspec import Struct
+
+from xds_server.admission import Node, Peer, Refusal, claimed_group
+
+PROVEN_NAMES = "x509_subject_alternative_name"
+GATEWAY_URI = re.compile(r"spiffe://legation/ns/(?P<namespace>[^/\s]+)/gateway/(?P<name>[^/\s]+)")
+
+
+class ServerFiles(Struct, frozen=True):
+    """Where the xDS port finds what it proves itself with, and whose Envoys it believes."""
+
+    certificate: Path
+    key: Path
+    client_ca: Path
+
+
+def server_credentials(files: ServerFiles) -> grpc.ServerCredentials:
+    """Demand a certificate of every client; the files are read anew when they change."""
+    read = _reader(files)
+    return grpc.dynamic_ssl_server_credentials(read(), read, require_client_authentication=True)
+
+
+def proven_group(node: Node, peer: Peer) -> str | Refusal:
+    """Believe what a certificate proves; what an Envoy says of itself must be the same."""
+    claimed = claimed_group(node, peer)
+    proven = {group for name in peer.proofs.get(PROVEN_NAMES, ()) if (group := _group(name))}
+    if not proven:
+        return Refusal(
+            "the certificate names no Gateway: it needs spiffe://legation/ns/NAMESPACE/gateway/NAME"
+        )
+    if isinstance(claimed, str) and claimed not in proven:
+        return Refusal(f"the certificate is not for Gateway {claimed}")
+    return claimed
+
+
+def nobodys_root() -> str:
+    """Make a root whose key nobody has: who trusts it alone fails every handshake."""
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "nobody")])
+    key = ec.generate_private_key(ec.SECP256R1())
+    now = datetime.now(UTC)
+    built = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now)
+        .not_valid_after(now + timedelta(days=3650))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    return built.public_bytes(Encoding.PEM).decode()
+
+
+def _reader(files: ServerFiles) -> Callable[[], grpc.ServerCertificateConfiguration]:
+    def read() -> grpc.ServerCertificateConfiguration:
+        pair = (files.key.read_bytes(), files.certificate.read_bytes())
+        return grpc.ssl_server_certificate_configuration([pair], files.client_ca.read_bytes())
+
+    return read
+
+
+def _group(name: bytes) -> str | None:
+    found = GATEWAY_URI.fullmatch(name.decode(errors="replace"))
+    return f"{found['namespace']}/{found['name']}" if found else None

@@ -1,0 +1,122 @@
+"""Drains what sources say into the world, has one batch translated, and hands the result on.
+
+The translation runs in a thread, so that the event loop goes on serving Envoys. One batch is translated at a
+time: nothing is put while a query runs, and what arrives meanwhile is the next batch.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from msgspec import Struct
+
+from legation.change import Put, Stated, written
+from legation.deliveries import Heard, delivery
+from legation.notebook import Notebook
+from legation.publish import Publisher
+from translator.names import Name, Ref
+from translator.objects.gateway import Gateway
+from translator.rules.certificates import NOW
+from translator.rules.gateways import Binding, Delivery
+from translator.translate import INDEXES, Translator
+from translator.world import World
+from xds_server.snapshot import Snapshot
+
+TICK = 60.0  # seconds between two looks at the clock
+
+UNASKED = Delivery(acknowledged=False)
+
+Change = Put | Stated[datetime] | Stated[Binding] | Stated[bool] | Heard
+Batch = Sequence[Change]
+
+
+class Outcome(Struct, frozen=True, eq=False):
+    """What one batch led to, complete: what Envoys get and what objects say."""
+
+    snapshots: Mapping[str, Snapshot]
+    statuses: Mapping[Ref, bytes]
+    broken: Mapping[str, Exception]
+    seconds: float
+
+
+Taker = Callable[[Outcome], None]
+
+
+class Workbench:
+    """A world, and all that is made from it; no two threads may work here at once."""
+
+    def __init__(self, *, asks_envoys: bool = True) -> None:
+        """Begin with an empty world; it may ask Envoys before it calls a Gateway programmed."""
+        self.world = World(INDEXES)
+        self._asks_envoys = asks_envoys
+        self._translator = Translator(self.world)
+        self._publisher = Publisher()
+        self._notebook = Notebook()
+        self._last = Outcome({}, {}, {}, 0.0)
+
+    def work(self, batch: Batch) -> Outcome:
+        """Apply a batch and translate; a mistake of ours leaves everything as it was, and is named."""
+        begun = time.perf_counter()
+        for change in batch:
+            self._apply(change)
+        try:
+            translation = self._translator.translate()
+        except Exception as bug:  # noqa: BLE001  # our own mistake must not end what is being served
+            return Outcome(self._last.snapshots, self._last.statuses, {"the translation": bug}, 0.0)
+        snapshots = self._publisher.snapshots(translation.gateways)
+        statuses = self._notebook.keep(self.world, translation.statuses, written(datetime.now(UTC)))
+        took = time.perf_counter() - begun
+        self._last = Outcome(snapshots, statuses, translation.broken, took)
+        return self._last
+
+    def _apply(self, change: Change) -> None:
+        match change:
+            case Put(kind, name, thing):
+                self.world.put(kind, name, thing)
+                if kind is Gateway and self._asks_envoys:
+                    self._await_envoys(name)
+            case Stated():
+                change.tell(self.world)
+            case Heard(gateway=name):
+                gateway = self.world.get(Gateway, name)
+                self.world.put(Delivery, name, delivery(change, gateway) if gateway else UNASKED)
+
+    def _await_envoys(self, name: Name) -> None:
+        if self.world.get(Delivery, name) is None:
+            self.world.put(Delivery, name, UNASKED)
+
+
+class Pump:
+    """Keeps what is served in step with what sources say."""
+
+    def __init__(self, workbench: Workbench, takers: Sequence[Taker]) -> None:
+        """Begin with nothing to do; every outcome goes to each taker, on the event loop."""
+        self._workbench = workbench
+        self._takers = takers
+        self._waiting: asyncio.Queue[Batch] = asyncio.Queue()
+
+    def put(self, batch: Batch) -> None:
+        """Add to the next batch."""
+        self._waiting.put_nowait(batch)
+
+    async def run(self) -> None:
+        """Translate whatever comes, until cancelled."""
+        while True:
+            batch = list(await self._waiting.get())
+            while not self._waiting.empty():
+                batch.extend(self._waiting.get_nowait())
+            outcome = await asyncio.to_thread(self._workbench.work, batch)
+            for take in self._takers:
+                take(outcome)
+
+    async def tell_time(self) -> None:
+        """State the time once a minute, until cancelled."""
+        while True:
+            await asyncio.sleep(TICK)
+            self.put([the_time()])
+
+
+def the_time() -> Stated[datetime]:
+    """Say what time it is."""
+    return Stated(NOW, datetime.now(UTC))

@@ -1,0 +1,174 @@
+"""How things stand: what the admin port, the commands and the metrics show of a running process."""
+
+from collections.abc import Callable, Mapping
+from time import monotonic
+
+import msgspec
+from msgspec import Struct
+
+from legation.findings import Finding, findings
+from legation.manifests import Problem
+from legation.proxies.local import Proxy
+from legation.pump import Outcome
+from legation.written_status import PENDING, Condition, Listener, read_status
+from translator.names import Name, Ref
+from translator.rules.gateways import CONTROLLER
+from xds_server.hub import Connected, Hub
+
+ROUTES = frozenset({"HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute"})
+
+
+class LastNack(Struct, frozen=True, rename="camel"):
+    """What an Envoy refused last."""
+
+    type_url: str
+    resources: tuple[str, ...]
+    error: str
+
+
+class Envoy(Struct, frozen=True, rename="camel"):
+    """One connected Envoy."""
+
+    node: str
+    address: str
+    connected_seconds: float
+    current: bool  # it holds the newest of everything that it asked for
+    versions: Mapping[str, Mapping[str, str]]
+    last_nack: LastNack | None = None
+
+
+class Process(Struct, frozen=True, rename="camel"):
+    """An Envoy process that runs here."""
+
+    pid: int | None
+    starts: int
+    last_exit: str = ""
+
+
+class Gateway(Struct, frozen=True, rename="camel"):
+    """A Gateway of ours."""
+
+    name: str
+    addresses: tuple[str, ...]
+    conditions: tuple[Condition, ...]
+    listeners: tuple[Listener, ...]
+    envoys: tuple[Envoy, ...] = ()
+    process: Process | None = None
+
+    @property
+    def programmed(self) -> Condition | None:
+        """The condition that says whether traffic can flow."""
+        return next((each for each in self.conditions if each.type == "Programmed"), None)
+
+    @property
+    def is_settled(self) -> bool:
+        """Say whether it is programmed or refused, and not still waiting."""
+        return (found := self.programmed) is not None and (found.status == "True" or found.reason != PENDING)
+
+
+class About(Struct, frozen=True):
+    """What we say of a route or policy in respect of one parent or ancestor."""
+
+    reference: str
+    conditions: tuple[Condition, ...]
+
+
+class Attached(Struct, frozen=True):
+    """A route or a policy."""
+
+    kind: str
+    name: str
+    by: tuple[About, ...]
+
+
+class Overview(Struct, frozen=True):
+    """Everything at once: what `/api/v1/status` answers."""
+
+    version: str
+    ready: bool
+    gateways: tuple[Gateway, ...]
+    routes: tuple[Attached, ...]
+    policies: tuple[Attached, ...]
+    findings: tuple[Finding, ...]
+
+
+class Standing:
+    """The newest of everything, as it is taken from each part."""
+
+    def __init__(self, version: str, hub: Hub, proxies: Callable[[], Mapping[Name, Proxy]]) -> None:
+        """Begin with nothing read."""
+        self.outcome = Outcome({}, {}, {}, 0.0)
+        self.problems: tuple[Problem, ...] = ()
+        self.ready = False
+        self._version = version
+        self._hub = hub
+        self._proxies = proxies
+
+    def take(self, outcome: Outcome) -> None:
+        """Take what a batch led to."""
+        self.outcome = outcome
+        self.ready = True
+
+    def found(self) -> tuple[Finding, ...]:
+        """Say what is wrong now."""
+        return findings(self.problems, self.outcome.statuses, self.outcome.broken)
+
+    def connected(self) -> list[Connected]:
+        """Say which Envoys are connected."""
+        return self._hub.connected()
+
+    def gateways(self) -> tuple[Gateway, ...]:
+        """Say how each Gateway stands."""
+        envoys = self.connected()
+        proxies = self._proxies()
+        refs = sorted(ref for ref in self.outcome.statuses if ref.kind == "Gateway")
+        return tuple(self._gateway(ref, envoys, proxies.get(ref.name)) for ref in refs)
+
+    def overview(self) -> Overview:
+        """Say everything at once."""
+        statuses = self.outcome.statuses
+        routes = tuple(_attached(ref, statuses[ref]) for ref in sorted(statuses) if ref.kind in ROUTES)
+        policies = (ref for ref in sorted(statuses) if ref.kind == "BackendTLSPolicy")
+        told = tuple(_attached(ref, statuses[ref]) for ref in policies)
+        return Overview(self._version, self.ready, self.gateways(), routes, told, self.found())
+
+    def _gateway(self, ref: Ref, envoys: list[Connected], proxy: Proxy | None) -> Gateway:
+        status = read_status(self.outcome.statuses[ref])
+        group = str(ref.name)
+        return Gateway(
+            name=group,
+            addresses=tuple(address.value for address in status.addresses),
+            conditions=status.conditions,
+            listeners=status.listeners,
+            envoys=tuple(self._envoy(each) for each in envoys if each.envoy.group == group),
+            process=Process(proxy.pid, proxy.starts, proxy.last_exit) if proxy else None,
+        )
+
+    def _envoy(self, connected: Connected) -> Envoy:
+        snapshot = self.outcome.snapshots.get(connected.envoy.group)
+        last = max(connected.rejections.values(), key=lambda each: each.type_url, default=None)
+        nack = LastNack(last.type_url, tuple(sorted(last.versions)), last.error) if last else None
+        held = {each: dict(versions) for each, versions in connected.versions.items()}
+        current = snapshot is not None and all(
+            (entry := snapshot.find(each, name)) is not None and entry.version == version
+            for each, versions in held.items()
+            for name, version in versions.items()
+        )
+        age = round(monotonic() - connected.since, 1)
+        return Envoy(connected.envoy.node, connected.address, age, current, held, nack)
+
+
+def as_json(overview: Overview) -> bytes:
+    """Write it for machines."""
+    return msgspec.json.encode(overview)
+
+
+def read_overview(written: bytes) -> Overview:
+    """Read what a running process answered."""
+    return msgspec.json.decode(written, type=Overview)
+
+
+def _attached(ref: Ref, written: bytes) -> Attached:
+    status = read_status(written)
+    ours = (each for each in (*status.parents, *status.ancestors) if each.controller_name == CONTROLLER)
+    return Attached(ref.kind, str(ref.name), tuple(About(str(each.about), each.conditions) for each in ours))

@@ -1,0 +1,133 @@
+"""What leads where, for people: Gateway, port, host, match, backend, and what TLS proves there."""
+
+from collections.abc import Iterable
+
+from rich.text import Text
+from rich.tree import Tree
+
+from translator.names import Name
+from translator.rules import backend_tls
+from translator.rules.backend_tls import DnsName, SystemRoots, TrustBundle, UpstreamTls, UriName
+from translator.rules.backends import Backend, Share
+from translator.rules.endpoints import endpoints
+from translator.rules.filters import Redirect
+from translator.rules.gateways import binding, ours
+from translator.rules.http_routes import Fail, Forward
+from translator.rules.matches import HttpMatch, PathExact, PathPattern, PathPrefix
+from translator.rules.ports import Bound, HttpPort, TcpPort, TlsPort, UdpPort, site, sites
+from translator.rules.streams import Streams
+from translator.rules.tables import Entry, Table, hostnames, virtual_host
+from translator.verdict import Refused
+from translator.world import World
+
+
+def trees(world: World) -> Iterable[Tree]:
+    """Draw one tree for each Gateway of ours."""
+    for name in sorted(ours(world)):
+        tree = Tree(Text(f"Gateway {name}  on {', '.join(binding(world, name))}", style="bold"))
+        for bound in sites(world, name):
+            _add_port(tree, world, bound)
+        yield tree
+
+
+def _add_port(tree: Tree, world: World, bound: Bound) -> None:
+    stands = site(world, bound)
+    match stands.plan:
+        case HttpPort(table):
+            _add_hosts(tree.add(Text(f":{stands.port} HTTP")), world, table)
+        case TcpPort(streams):
+            _add_shares(tree.add(Text(f":{stands.port} TCP")), world, streams.shares)
+        case UdpPort(streams):
+            _add_shares(tree.add(Text(f":{stands.port} UDP")), world, streams.shares)
+        case TlsPort(chains):
+            port = tree.add(Text(f":{stands.port} TLS"))
+            for chain in chains:
+                how = "ends here" if chain.tls else "passes through"
+                _add_target(port.add(Text(f"{chain.hostname or 'any name'}, {how}")), world, chain.then)
+
+
+def _add_target(tree: Tree, world: World, target: Table | Streams) -> None:
+    match target:
+        case Streams(shares):
+            _add_shares(tree, world, shares)
+        case Table():
+            _add_hosts(tree, world, target)
+
+
+def _add_hosts(tree: Tree, world: World, table: Table) -> None:
+    for hostname in hostnames(world, table):
+        host = tree.add(Text(hostname))
+        for entry in virtual_host(world, table, hostname):
+            _add_entry(host, world, entry)
+
+
+def _add_entry(tree: Tree, world: World, entry: Entry) -> None:
+    line = Text(_matched(entry.match)).append(f"  ({entry.name})", style="dim")
+    match entry.rule.action:
+        case Forward(shares, failure):
+            _add_shares(tree.add(line), world, shares, f"answers {failure}")
+        case Redirect(status):
+            tree.add(line.append(f"  redirects with {status}"))
+        case Fail(status, message):
+            tree.add(line.append(f"  answers {status}: {message}", style="red"))
+
+
+def _add_shares(
+    tree: Tree, world: World, shares: tuple[Share, ...], failure: str = "closes the connection"
+) -> None:
+    total = sum(share.weight for share in shares)
+    for share in shares:
+        part = f"{100 * share.weight / total:.0f} % " if total and len(shares) > 1 else ""
+        match share.target:
+            case Refused(reason, message):
+                tree.add(Text(f"{part}{failure}: {reason}: {message}", style="red"))
+            case Backend() as backend:
+                tree.add(Text(part).append_text(_backend(world, backend)))
+
+
+def _backend(world: World, backend: Backend) -> Text:
+    number = len(endpoints(world, backend.port))
+    line = Text(f"{backend.port} {backend.protocol.value}, {number} endpoint{'' if number == 1 else 's'}, ")
+    return line.append_text(_tls(world, backend.policy) if backend.policy else Text("plaintext"))
+
+
+def _tls(world: World, policy: Name) -> Text:
+    """Say what the handshake must prove, or why it never will."""
+    match backend_tls.judge(world, policy).value:
+        case Refused(reason, message):
+            return Text(f"always fails: {policy}: {reason}: {message}", style="red")
+        case UpstreamTls(sni=sni, trust=trust, names=names):
+            proves = " or ".join(_proof(name) for name in names)
+            return Text(f"TLS to {sni}, proving {proves} by {_trust(trust)} ({policy})", style="green")
+
+
+def _proof(name: DnsName | UriName) -> str:
+    match name:
+        case DnsName(dns):
+            return dns
+        case UriName(uri):
+            return uri
+
+
+def _trust(trust: TrustBundle | SystemRoots) -> str:
+    match trust:
+        case TrustBundle():
+            return "the policy's own roots"
+        case SystemRoots():
+            return "the machine's roots"
+
+
+def _matched(match: HttpMatch) -> str:
+    """Write a match in one line."""
+    headers = "".join(f" {name}: {value}" for name, value in match.headers)
+    return f"{'gRPC ' if match.grpc else ''}{_path(match.path)}{headers}"
+
+
+def _path(path: PathExact | PathPrefix | PathPattern) -> str:
+    match path:
+        case PathExact(exact):
+            return exact
+        case PathPrefix(prefix):
+            return f"{prefix.rstrip('/')}/*"
+        case PathPattern(regex):
+            return f"~ {regex}"

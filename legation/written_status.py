@@ -1,0 +1,100 @@
+"""Statuses as the Kubernetes API writes them, read back: what the commands and the admin port show."""
+
+import msgspec
+from msgspec import Struct
+
+PENDING = "Pending"
+OWN_PREFIX = "legation.dev/"
+BAD_WHEN_TRUE = frozenset({"Conflicted"})
+WARNINGS_WHEN_TRUE = frozenset({"InsecureFrontendValidationMode", "OverlappingTLSConfig", "PartiallyInvalid"})
+
+
+class Condition(Struct, frozen=True, rename="camel"):
+    """One condition."""
+
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+    observed_generation: int = 0
+    last_transition_time: str = ""
+
+    @property
+    def is_bad(self) -> bool:
+        """Say whether something a user asked for is not done."""
+        if self.type in BAD_WHEN_TRUE:
+            return self.status == "True"
+        return self.status == "False" and not self.is_remark
+
+    @property
+    def is_warning(self) -> bool:
+        """Say whether something is done, and somebody should know how."""
+        return self.status == "True" and self.is_remark
+
+    @property
+    def is_remark(self) -> bool:
+        """Say whether it speaks of what is rather than of what should be."""
+        return self.type in WARNINGS_WHEN_TRUE or self.type.startswith(OWN_PREFIX)
+
+
+class Listener(Struct, frozen=True, rename="camel"):
+    """One listener of a Gateway or a ListenerSet."""
+
+    name: str
+    attached_routes: int = 0
+    conditions: tuple[Condition, ...] = ()
+
+
+class Reference(Struct, frozen=True, rename="camel"):
+    """A parent or an ancestor."""
+
+    name: str
+    kind: str = "Gateway"
+    namespace: str = ""
+    section_name: str = ""
+    port: int | None = None
+
+    def __str__(self) -> str:
+        """As people write it: `Gateway infra/edge, section web`."""
+        name = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        section = f", section {self.section_name}" if self.section_name else ""
+        return f"{self.kind} {name}{section}{f', port {self.port}' if self.port else ''}"
+
+
+class Entry(Struct, frozen=True, rename="camel"):
+    """What one controller says of an object in respect of one parent or ancestor."""
+
+    controller_name: str
+    parent_ref: Reference | None = None
+    ancestor_ref: Reference | None = None
+    conditions: tuple[Condition, ...] = ()
+
+    @property
+    def about(self) -> Reference | None:
+        """The parent or the ancestor."""
+        return self.parent_ref or self.ancestor_ref
+
+
+class Address(Struct, frozen=True):
+    """An address of a Gateway."""
+
+    value: str = ""
+
+
+class WrittenStatus(Struct, frozen=True):
+    """Any kind's status, of which each has some of these."""
+
+    conditions: tuple[Condition, ...] = ()
+    listeners: tuple[Listener, ...] = ()
+    parents: tuple[Entry, ...] = ()
+    ancestors: tuple[Entry, ...] = ()
+    addresses: tuple[Address, ...] = ()
+
+    def condition(self, condition_type: str) -> Condition | None:
+        """Find one of its own conditions."""
+        return next((each for each in self.conditions if each.type == condition_type), None)
+
+
+def read_status(written: bytes) -> WrittenStatus:
+    """Read a status that an object has."""
+    return msgspec.json.decode(written, type=WrittenStatus)
