@@ -230,8 +230,10 @@ class Table(Generic[V]):
         due = tuple(self._due)
         self._due.clear()
         news = {key: value for (key,) in due if key in self._cells for value in self._ask(key, world)}
-        if gone or news:  # what was handed out before stays as it was
-            self._values = {key: value for key, value in self._values.items() if key not in gone} | news
+        if gone:  # what was handed out before stays as it was
+            self._values = {key: value for key, value in self._values.items() if key not in gone}
+        if news:
+            self._values = self._values | news
         return Rows(self._values, gone.union(news), dict(self._broken))
 
     def _add(self, key: Any) -> None:

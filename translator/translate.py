@@ -113,13 +113,16 @@ class Translator:
 
     def _gather(self, gateway: Name, wanted: Rows[Needs]) -> Resources:
         """Return a Gateway's resources, the same mapping as before where none of them changed."""
-        needed, before = wanted.values[gateway], self._gateways.get(gateway)
-        touched = any(supply.touches(needed) for supply in self._supplies)
-        if before is not None and not touched and gateway not in wanted.changed:
-            return before
-        gathered: dict[str, dict[str, Resource]] = {CLUSTER: dict(ALWAYS)}
+        needed, gathered = wanted.values[gateway], self._gateways.get(gateway)
+        if gathered is None or gateway in wanted.changed:
+            everything: dict[str, dict[str, Resource]] = {CLUSTER: dict(ALWAYS)}
+            for supply in self._supplies:
+                everything.setdefault(supply.part.type_url, {}).update(supply.given(needed))
+            return everything
         for supply in self._supplies:
-            gathered.setdefault(supply.part.type_url, {}).update(supply.given(needed))
+            if news := supply.news(needed):
+                type_url = supply.part.type_url
+                gathered = {**gathered, type_url: {**gathered[type_url], **news}}
         return gathered
 
 
@@ -140,14 +143,15 @@ class Supply:
             self._keys = frozenset().union(*(self.part.wanted(each) for each in wanted.values.values()))
         self._rows = self._table.keep(self._keys, self._world)
 
-    def touches(self, needed: Needs) -> bool:
-        """Say whether something that a Gateway needs has just changed."""
-        return not self._rows.changed.isdisjoint(self.part.wanted(needed))
-
     def given(self, needed: Needs) -> dict[str, Resource]:
         """Return what a Gateway needs, by name; what could never be built is missing."""
         values = self._rows.values
         return {self.part.named(key): values[key] for key in self.part.wanted(needed) if key in values}
+
+    def news(self, needed: Needs) -> dict[str, Resource]:
+        """Return what has just changed of what a Gateway needs, by name."""
+        changed = self._rows.changed and self._rows.changed & self.part.wanted(needed)
+        return {self.part.named(key): self._rows.values[key] for key in changed}
 
     def broken(self) -> dict[str, Exception]:
         """Return what our own mistakes kept from being built."""

@@ -1,5 +1,7 @@
 """What GatewayClasses, Gateways and ListenerSets are told about themselves."""
 
+from msgspec import structs
+
 from translator.memo import query
 from translator.names import Name, Ref
 from translator.objects.references import GATEWAY_GROUP
@@ -34,10 +36,17 @@ def gateway_class_status(world: World, name: Name) -> GatewayClassStatus:
 @query
 def gateway_status(world: World, name: Name) -> GatewayStatus:
     """Tell a Gateway of ours what became of it and of each of its listeners."""
+    told = _gateway_status(world, name)
+    return structs.replace(told, conditions=(*told.conditions, *_remarks(world, name)))
+
+
+@query
+def _gateway_status(world: World, name: Name) -> GatewayStatus:
+    """Judge a Gateway apart from remarks, which every policy of the world could add to."""
     own = [slot for slot in slots(world, name) if slot.owner.kind == "Gateway"]
     sets = world.names_where(SETS_BY_GATEWAY, name)
     return GatewayStatus(
-        conditions=(_accepted(world, name), _programmed(world, name), *_remarks(world, name)),
+        conditions=(_accepted(world, name), _programmed(world, name)),
         listeners=tuple(_listener_status(world, slot) for slot in own),
         addresses=tuple(Address("IPAddress", value) for value in binding(world, name))
         if sites(world, name)
