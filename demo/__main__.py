@@ -1,0 +1,148 @@
+"""`make demo`: TLS to a backend kept, and refused. `make try EXAMPLE=...`: an example, to play with."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import sys
+from http import HTTPStatus
+
+import aiohttp
+from rich.console import Console
+from rich.panel import Panel
+from rich.table import Column, Table
+
+from demo.authority import Authority, fingerprint
+from demo.stage import ADMIN, EXAMPLES, PATIENCE, Stage, staged
+from legation.standing import Overview
+
+CAST = "A Gateway, a route and a BackendTLSPolicy in a folder; a real Envoy; a backend with a CA of its own."
+SHOP = "http://127.0.0.1:8080/"
+
+console = Console(highlight=False)
+
+
+async def demo() -> None:
+    """Tell the story of one BackendTLSPolicy."""
+    console.print(Panel(CAST, title="Legation"))
+    async with staged("backend-tls") as stage:
+        console.print(f"[dim]the folder: {stage.manifests}[/dim]\n")
+        await kept(stage)
+        await refused(stage)
+        await nobody_to_trust(stage)
+        await restored(stage)
+        if not os.environ.get("ONCE"):
+            await play(stage)
+
+
+async def kept(stage: Stage) -> None:
+    """Show that the policy's proof was asked for and given."""
+    seen = json.loads(await answered(HTTPStatus.OK))
+    step(1, "The right CA", f"200 from backend {seen['backend']}")
+    proof = Table(Column(), Column(style="bold"), show_header=False, box=None, padding=(0, 2))
+    proof.add_row("server name that the backend was asked for (SNI)", seen["tls"]["server name"])
+    proof.add_row("protocol", seen["tls"]["version"])
+    proof.add_row("name that its certificate had to prove", "pay.internal")
+    proof.add_row("by the one authority that the policy trusts", fingerprint(stage.authority.pem))
+    console.print(proof, "")
+
+
+async def refused(stage: Stage) -> None:
+    """Show what becomes of a backend that cannot prove who it is."""
+    stage.trust(Authority("Somebody Else"))
+    words = await answered(HTTPStatus.SERVICE_UNAVAILABLE)
+    failure = re.search(r"[A-Z_]*VERIFY_FAILED", words)
+    step(2, "Somebody else's CA", f"503: {failure[0] if failure else words}")
+    console.print(
+        "    the policy is as good as before, the backend's proof is not; nothing goes in cleartext\n"
+    )
+
+
+async def nobody_to_trust(stage: Stage) -> None:
+    """Show what the policy says of itself when it trusts nobody that could be trusted."""
+    stage.trust(Authority("Demo Authority, long ago", expired=True))
+    found = await stage.until(lambda overview: "Accepted" in failing(overview))
+    await answered(HTTPStatus.SERVICE_UNAVAILABLE)
+    step(3, "A CA that has expired", "503; and BackendTLSPolicy shop/pay-tls says of itself:")
+    for type_, message in failing(found).items():
+        console.print(f"    [red]{type_} False[/red]  {message}")
+    console.print()
+
+
+async def restored(stage: Stage) -> None:
+    """Put everything right again."""
+    stage.trust(stage.authority)
+    await answered(HTTPStatus.OK)
+    step(4, "The right CA again", "200, without a restart")
+
+
+async def play(stage: Stage) -> None:
+    """Stay up until Ctrl-C."""
+    console.print(f"""
+Your turn: edit the files in [bold]{stage.manifests}[/bold], then
+  curl -i -H 'Host: shop.example' {SHOP}
+  .venv/bin/legation status --watch
+  .venv/bin/legation translate -o tree {stage.manifests}
+How things stand: http://{ADMIN}/   Ctrl-C ends everything.""")
+    await until_interrupted()
+
+
+async def try_example(name: str) -> None:
+    """Run one example and say how to reach it."""
+    async with staged(name) as stage:
+        text = next((EXAMPLES / name).glob("*.yaml")).read_text()
+        said = "\n".join(line.removeprefix("# ") for line in text.splitlines() if line.startswith("#"))
+        said = said.replace("CLIENT_ROOTS", str(stage.client_roots)).replace(
+            "BACKEND_ROOTS", str(stage.backend_roots)
+        )
+        console.print(
+            Panel(said, title=name),
+            f"Edit the files in [bold]{stage.manifests}[/bold]. Ctrl-C ends everything.",
+        )
+        if not os.environ.get("ONCE"):
+            await until_interrupted()
+
+
+async def answered(wanted: HTTPStatus) -> str:
+    """Make requests until one is answered so, and return its body."""
+    async with asyncio.timeout(PATIENCE), aiohttp.ClientSession(headers={"Host": "shop.example"}) as session:
+        while True:
+            async with session.get(SHOP) as answer:
+                if answer.status == wanted:
+                    return await answer.text()
+
+
+def failing(overview: Overview) -> dict[str, str]:
+    """Return what the policy says is not so, by condition."""
+    about = (about for policy in overview.policies for about in policy.by)
+    return {each.type: each.message for one in about for each in one.conditions if each.status == "False"}
+
+
+def step(number: int, title: str, outcome: str) -> None:
+    """Announce one step with what came of it."""
+    console.print(f"[green]✓[/green] [bold]{number}. {title}[/bold]: {outcome}")
+
+
+async def until_interrupted() -> None:
+    """Wait for Ctrl-C or SIGTERM."""
+    ended = asyncio.Event()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(each, ended.set)
+    await ended.wait()
+
+
+def main() -> None:
+    """Run the demo, or the example that was named."""
+    names = sorted(each.name for each in EXAMPLES.iterdir() if each.is_dir() and each.name != "broken")
+    match sys.argv[1:]:
+        case []:
+            asyncio.run(demo())
+        case [name] if name in names:
+            asyncio.run(try_example(name))
+        case _:
+            sys.exit(f"usage: make demo, or make try EXAMPLE=... with one of {', '.join(names)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""What an example needs here: manifests in a folder of their own, certificates, backends, Legation."""
+
+import asyncio
+import json
+import shutil
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import aiohttp
+
+from demo import backends
+from demo.authority import Authority, Certified
+from legation.standing import Overview, read_overview
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+ADMIN = "127.0.0.1:19080"
+PATIENCE = 20.0  # seconds for anything that takes a moment
+LOOK_AGAIN = 0.05
+
+Wanted = Callable[[Overview], bool]
+
+
+class Stage:
+    """One example while it runs."""
+
+    def __init__(self, folder: Path) -> None:
+        """Use a folder that belongs to nobody else."""
+        self.manifests = folder / "manifests"
+        self.backend_roots = folder / "backend-roots.pem"
+        self.client_roots = folder / "client-roots.pem"
+        self.log = folder / "legation.log"
+        self.authority = Authority("Demo Authority")
+        self._folder = folder
+
+    def prepare(self, example: str) -> None:
+        """Copy an example's manifests, and make the certificates that they mention."""
+        shutil.copytree(EXAMPLES / example, self.manifests)
+        clients = Authority("Demo Client Authority")
+        self.client_roots.write_text(clients.pem)
+        self.backend_roots.write_text(self.authority.pem)
+        self.write("certificate", tls_secret("shop-example", clients.vouch("shop.example")))
+        self.trust(self.authority)
+
+    def trust(self, authority: Authority) -> None:
+        """Say which roots the backends are held against."""
+        self.write("roots", config_map("backend-roots", {"ca.crt": authority.pem}))
+
+    def write(self, name: str, manifest: dict[str, Any]) -> None:
+        """Write a manifest as an editor would: beside its place first, so that nobody reads half of it."""
+        draft = self.manifests / f".{name}.draft"
+        draft.write_text(json.dumps(manifest, indent=2))
+        draft.rename(self.manifests / f"{name}.yaml")
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Run backends and `legation up` until the end of the block; begin once Envoy has the example."""
+        names = ("pay.internal", "one.pay.internal", "spiffe://shop.example/pay")
+        certificate = self.authority.vouch(*names).save(self._folder / "pay.pem")
+        command = [sys.executable, "-m", "legation", "up", str(self.manifests), "--admin", ADMIN]
+        async with backends.running(certificate):
+            with self.log.open("wb") as log:
+                process = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log)
+            try:
+                await self.until(
+                    lambda found: bool(found.gateways) and all(g.is_settled for g in found.gateways)
+                )
+                yield
+            finally:
+                if process.returncode is None:
+                    process.terminate()
+                await process.wait()
+
+    async def until(self, wanted: Wanted) -> Overview:
+        """Wait until things stand as wanted, and say how they do."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while (found := await self._overview()) is None or not wanted(found):  # noqa: ASYNC110  it is over there
+                    await asyncio.sleep(LOOK_AGAIN)
+                return found
+        except TimeoutError:
+            message = f"it should not take so long; Legation said:\n{self.log.read_text()}"
+            raise SystemExit(message) from None
+
+    async def _overview(self) -> Overview | None:
+        """Ask the running Legation how things stand; nothing as long as it does not answer."""
+        url = f"http://{ADMIN}/api/v1/status"
+        try:
+            async with aiohttp.ClientSession() as session, session.get(url) as answer:
+                return read_overview(await answer.read())
+        except aiohttp.ClientError:
+            return None
+
+
+@asynccontextmanager
+async def staged(example: str) -> AsyncIterator[Stage]:
+    """Run an example until the end of the block."""
+    with TemporaryDirectory(prefix="legation-") as folder:
+        stage = Stage(Path(folder))
+        stage.prepare(example)
+        async with stage.running():
+            yield stage
+
+
+def config_map(name: str, data: dict[str, str]) -> dict[str, Any]:
+    """Make a ConfigMap of the shop."""
+    metadata = {"name": name, "namespace": "shop"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
+
+
+def tls_secret(name: str, certified: Certified) -> dict[str, Any]:
+    """Make a Secret of the shop with a certificate and its key."""
+    metadata = {"name": name, "namespace": "shop"}
+    data = {"tls.crt": certified.certificate, "tls.key": certified.key}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "kubernetes.io/tls",
+        "metadata": metadata,
+        "stringData": data,
+    }
