@@ -29,7 +29,7 @@ class Announcer:
     def _announce_gateways(self, gateways: tuple[Gateway, ...]) -> None:
         programmed = {each.name: each for each in gateways if _is_programmed(each)}
         for name in sorted(programmed.keys() - self._programmed):
-            self._log.info("programmed", gateway=name, addresses=", ".join(programmed[name].addresses))
+            self._log.info("programmed", gateway=name, at=" ".join(programmed[name].bound))
         self._programmed = frozenset(programmed)
 
 

@@ -5,7 +5,6 @@ import signal
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, suppress
-from importlib.metadata import version
 from pathlib import Path
 from typing import TypeVar
 
@@ -67,7 +66,7 @@ class Everything:
         self._offers = Offers(self._hub)
         binary = settings.envoy or Path()
         self._fleet = Fleet(Launch(binary, home, self._socket, system_roots=roots))
-        self._standing = Standing(version("legation"), self._hub, self._fleet.proxies)
+        self._standing = Standing(self._hub, self._fleet.proxies, settings.port_offset)
         self._announcer = Announcer(self._standing)
         asks = settings.envoy is not None or settings.xds is not None
         self._pump = Pump(Workbench(asks_envoys=asks), (self._take, self._telemetry.take))

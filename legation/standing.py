@@ -1,11 +1,13 @@
 """How things stand: what the admin port, the commands and the metrics show of a running process."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from importlib.metadata import version
 from time import monotonic
 
 import msgspec
 from msgspec import Struct
 
+from legation.bootstrap import HostPort
 from legation.findings import Finding, findings
 from legation.manifests import Problem
 from legation.proxies.local import Proxy
@@ -14,6 +16,7 @@ from legation.written_status import PENDING, Condition, Listener, read_status
 from translator.names import Name, Ref
 from translator.rules.gateways import CONTROLLER
 from xds_server.hub import Connected, Hub
+from xds_server.snapshot import LDS
 
 ROUTES = frozenset({"HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute"})
 
@@ -50,6 +53,7 @@ class Gateway(Struct, frozen=True, rename="camel"):
 
     name: str
     addresses: tuple[str, ...]
+    bound: tuple[str, ...]  # where Envoys are to listen: `127.0.0.1:8080`, `[::1]:53/udp`
     conditions: tuple[Condition, ...]
     listeners: tuple[Listener, ...]
     envoys: tuple[Envoy, ...] = ()
@@ -95,14 +99,14 @@ class Overview(Struct, frozen=True):
 class Standing:
     """The newest of everything, as it is taken from each part."""
 
-    def __init__(self, version: str, hub: Hub, proxies: Callable[[], Mapping[Name, Proxy]]) -> None:
+    def __init__(self, hub: Hub, proxies: Callable[[], Mapping[Name, Proxy]], port_offset: int = 0) -> None:
         """Begin with nothing read."""
         self.outcome = Outcome({}, {}, {}, 0.0)
         self.problems: tuple[Problem, ...] = ()
         self.ready = False
-        self._version = version
         self._hub = hub
         self._proxies = proxies
+        self._port_offset = port_offset
 
     def take(self, outcome: Outcome) -> None:
         """Take what a batch led to."""
@@ -130,19 +134,29 @@ class Standing:
         routes = tuple(_attached(ref, statuses[ref]) for ref in sorted(statuses) if ref.kind in ROUTES)
         policies = (ref for ref in sorted(statuses) if ref.kind == "BackendTLSPolicy")
         told = tuple(_attached(ref, statuses[ref]) for ref in policies)
-        return Overview(self._version, self.ready, self.gateways(), routes, told, self.found())
+        return Overview(version("legation"), self.ready, self.gateways(), routes, told, self.found())
 
     def _gateway(self, ref: Ref, envoys: list[Connected], proxy: Proxy | None) -> Gateway:
         status = read_status(self.outcome.statuses[ref])
         group = str(ref.name)
+        addresses = tuple(address.value for address in status.addresses)
         return Gateway(
             name=group,
-            addresses=tuple(address.value for address in status.addresses),
+            addresses=addresses,
+            bound=tuple(self._bound(group, addresses)),
             conditions=status.conditions,
             listeners=status.listeners,
             envoys=tuple(self._envoy(each) for each in envoys if each.envoy.group == group),
             process=Process(proxy.pid, proxy.starts, proxy.last_exit) if proxy else None,
         )
+
+    def _bound(self, group: str, addresses: tuple[str, ...]) -> Iterable[str]:
+        """Read the ports out of the listeners' names, which do not have the offset."""
+        snapshot = self.outcome.snapshots.get(group)
+        for name in sorted(snapshot.names(LDS)) if snapshot else ():
+            port, slash, transport = name.rpartition(":")[2].partition("/")
+            for address in addresses:
+                yield f"{HostPort(address, int(port) + self._port_offset)}{slash}{transport}"
 
     def _envoy(self, connected: Connected) -> Envoy:
         snapshot = self.outcome.snapshots.get(connected.envoy.group)

@@ -21,7 +21,9 @@ class Condition(Struct, frozen=True, rename="camel"):
 
     @property
     def is_bad(self) -> bool:
-        """Say whether something a user asked for is not done."""
+        """Say whether something a user asked for is not done, and waiting will not help."""
+        if self.reason == PENDING:
+            return False
         if self.type in BAD_WHEN_TRUE:
             return self.status == "True"
         return self.status == "False" and not self.is_remark

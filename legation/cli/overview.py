@@ -33,10 +33,10 @@ def _table(*columns: str) -> Table:
 
 
 def _gateways(gateways: tuple[Gateway, ...]) -> Table:
-    table = _table("GATEWAY", "ADDRESSES", "LISTENERS", "STATUS")
+    table = _table("GATEWAY", "AT", "LISTENERS", "STATUS")
     for each in gateways:
         listeners = ", ".join(f"{one.name} ({one.attached_routes})" for one in each.listeners)
-        table.add_row(each.name, ", ".join(each.addresses), listeners, _conditions(each.conditions))
+        table.add_row(each.name, "\n".join(each.bound), listeners, _conditions(each.conditions))
     return table
 
 

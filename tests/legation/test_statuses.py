@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legation.statuses import CONTROLLER, Moment, merged, without_room
+from legation.statuses import Moment, merged, without_room
+from translator.rules.gateways import CONTROLLER
 from translator.rules.status import (
     Address,
     GatewayClassStatus,

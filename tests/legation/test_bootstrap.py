@@ -1,0 +1,84 @@
+"""What an Envoy is started with: Envoy itself says that it can be."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from legation.bootstrap import ClientFiles, HostPort, Socket, Start, as_fields, as_yaml, bootstrap
+from legation.roots import system_roots
+from tests.pki import Authority
+from tests.real_envoy import ENVOY
+from translator.names import Name
+
+pytestmark = pytest.mark.envoy
+EDGE = Name("infra", "edge")
+STATIC = Path(__file__).parents[2] / "envoy-bootstrap" / "envoy.yaml"
+ADMIN = HostPort("127.0.0.1", 0)
+
+
+def accepted(path: Path, *arguments: str) -> None:
+    command = [str(ENVOY), "--mode", "validate", "-l", "warning", "-c", str(path), *arguments]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)  # our own
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("node_id", ["edge-1", "n", "0x1F", "a: b"])
+def test_envoy_reads_the_yaml_as_it_was_meant(tmp_path: Path, node_id: str) -> None:
+    made = bootstrap(Start(EDGE, node_id, Socket(tmp_path / "xds"), Socket(tmp_path / "admin")))
+    (tmp_path / "envoy.yaml").write_text(as_yaml(made))
+    accepted(tmp_path / "envoy.yaml")
+    assert yaml.safe_load(as_yaml(made)) == as_fields(made)
+
+
+def test_envoy_reads_a_channel_with_mutual_tls(tmp_path: Path) -> None:
+    authority = Authority("xds")
+    ours = authority.issue(uri=["spiffe://legation/ns/infra/gateway/edge"])
+    for name, pem in (("tls.crt", ours.chain_pem), ("tls.key", ours.key_pem), ("ca.crt", authority.pem)):
+        (tmp_path / name).write_text(pem)
+    files = ClientFiles(tmp_path / "tls.crt", tmp_path / "tls.key", tmp_path / "ca.crt", "legation.example")
+    made = bootstrap(Start(EDGE, "edge-1", HostPort("legation.example", 18000), ADMIN, tls=files))
+    (tmp_path / "envoy.json").write_text(json.dumps(as_fields(made)))
+    accepted(tmp_path / "envoy.json")
+
+
+def test_without_roots_of_the_machine_there_is_one_that_proves_nobody(tmp_path: Path) -> None:
+    made = bootstrap(Start(EDGE, "edge-1", Socket(tmp_path / "xds"), ADMIN, system_roots=None))
+    again = bootstrap(Start(EDGE, "edge-1", Socket(tmp_path / "xds"), ADMIN, system_roots=None))
+    [secret], [another] = (each.static_resources.secrets for each in (made, again) if each.static_resources)
+    assert secret.name == "legation/system-roots"
+    assert secret != another, "a root that is known beforehand could have a key that somebody knows"
+    (tmp_path / "envoy.json").write_text(json.dumps(as_fields(made)))
+    accepted(tmp_path / "envoy.json")
+
+
+def test_the_static_bootstrap_takes_its_identity_from_flags(tmp_path: Path) -> None:
+    written = STATIC.read_text()
+    roots = yaml.safe_load(written)["static_resources"]["secrets"][0]["validation_context"]["trusted_ca"][
+        "filename"
+    ]
+    ours = tmp_path / "roots.pem"
+    ours.write_text(Authority("a root").pem)
+    (tmp_path / "envoy.yaml").write_text(written.replace(roots, str(ours)))
+    accepted(tmp_path / "envoy.yaml", "--service-cluster", "infra/edge", "--service-node", "edge-1")
+
+
+def test_the_static_bootstrap_and_ours_keep_the_same_statistics() -> None:
+    ours = as_fields(bootstrap(Start(EDGE, "edge-1", ADMIN, ADMIN)))
+    static = yaml.safe_load(STATIC.read_text())["stats_config"]["stats_matcher"]["inclusion_list"]["patterns"]
+    matcher = ours["statsConfig"]["statsMatcher"]["inclusionList"]["patterns"]  # type: ignore[index]  # plain JSON
+    assert [each["safeRegex"]["regex"] for each in matcher] == [
+        each["safe_regex"]["regex"] for each in static
+    ]
+
+
+def test_roots_are_taken_from_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle, empty = tmp_path / "bundle.pem", tmp_path / "empty.pem"
+    bundle.write_text(Authority("a root").pem)
+    empty.write_text("no certificate")
+    monkeypatch.setenv("SSL_CERT_FILE", str(bundle))
+    assert system_roots() == bundle
+    monkeypatch.setenv("SSL_CERT_FILE", str(empty))
+    assert system_roots() != empty

@@ -1,0 +1,42 @@
+"""What Envoy's words become in a Gateway's status."""
+
+import pytest
+
+from legation.deliveries import Heard, Refusal, delivery
+from translator.names import Name
+from translator.objects.gateway import Gateway, GatewaySpec
+from translator.objects.listeners import Listener
+from translator.objects.meta import ObjectMeta
+
+EDGE = Name("infra", "edge")
+LISTENERS = (Listener("web", 80, "HTTP"), Listener("other", 8080, "HTTP"), Listener("dns", 53, "UDP"))
+GATEWAY = Gateway(ObjectMeta("edge", "infra"), GatewaySpec("legation", LISTENERS))
+
+
+def told(resource: str, words: str) -> str:
+    [sentence] = delivery(Heard(EDGE, refusals=(Refusal(resource, words),)), GATEWAY).rejections
+    return sentence
+
+
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [
+        ("cannot bind '127.0.0.1:80': Permission denied", "--port-offset"),
+        ("cannot bind '127.0.0.1:80': Address already in use", "another process has this port"),
+        ("cannot bind '192.0.2.1:80': Cannot assign requested address", "--address"),
+    ],
+)
+def test_a_port_that_cannot_be_bound_names_gateway_listener_port_and_remedy(words: str, remedy: str) -> None:
+    sentence = told("infra/edge:80", words)
+    assert sentence.startswith(f"infra/edge:80 (listener web): {words}; ")
+    assert remedy in sentence
+
+
+def test_a_datagram_port_names_its_listener() -> None:
+    assert told("infra/edge:53/udp", "no").startswith("infra/edge:53/udp (listener dns): no")
+
+
+def test_what_nobody_knows_a_remedy_for_is_told_in_envoys_words() -> None:
+    assert told("shop/pay:443", "Proto constraint validation failed") == (
+        "shop/pay:443: Proto constraint validation failed"
+    )
