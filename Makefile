@@ -38,6 +38,10 @@ setup: .venv/ready ## make .venv, with every dependency as locked
 demo: .venv/ready ## see TLS to a backend kept and refused, on this machine; ONCE=1 ends by itself
 	@ONCE=$(ONCE) $(BIN)/python -m demo
 
+.PHONY: try
+try: .venv/ready ## try one of examples/ with backends made for it: make try EXAMPLE=http; ONCE=1 ends by itself
+	@ONCE=$(ONCE) $(BIN)/python -m demo $(EXAMPLE)
+
 .PHONY: test
 test: source-test wheel-test ## run the tests: on the sources, then on the built wheel
 
