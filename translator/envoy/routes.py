@@ -49,8 +49,8 @@ def route_table(world: World, table: Table) -> Resource:
 def join(table: Table, parts: Sequence[Part]) -> Resource:
     """Join a table from serialized virtual hosts: the bytes are those of the whole message."""
     head = encode(route_pb2.RouteConfiguration(name=str(table)))
-    targets = {target for part in parts for target in part.targets}
-    return Resource(b"".join((head, *(part.body for part in parts), TAIL)), targets=tuple(sorted(targets)))
+    targets = set().union(*[part.targets for part in parts])
+    return Resource(b"".join([head, *[part.body for part in parts], TAIL]), targets=tuple(sorted(targets)))
 
 
 @query
@@ -95,7 +95,7 @@ def _match(wanted: HttpMatch) -> route_components_pb2.RouteMatch:
         case PathPattern(regex):
             built.safe_regex.regex = regex
     for name, value in wanted.headers:
-        built.headers.add(name=name, string_match={"exact": value})
+        built.headers.add(name=name).string_match.exact = value
     if wanted.grpc:
         built.grpc.SetInParent()
     return built
@@ -117,7 +117,8 @@ def _forward(forward: Forward) -> route_components_pb2.RouteAction:
         action.cluster = str(shares[0].target)
         return action
     for share in shares:
-        part = action.weighted_clusters.clusters.add(weight={"value": share.weight})
+        part = action.weighted_clusters.clusters.add()
+        part.weight.value = share.weight
         match share.target:
             case Backend() as backend:
                 part.name = str(backend)

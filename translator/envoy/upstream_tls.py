@@ -1,7 +1,6 @@
 """TLS towards a backend: what Envoy sends, and what a certificate must prove before a request leaves."""
 
 import re
-from collections.abc import Iterable
 
 from envoy.config.core.v3 import base_pb2
 from envoy.extensions.transport_sockets.tls.v3 import common_pb2, secret_pb2, tls_pb2
@@ -28,7 +27,7 @@ def transport_socket(tls: UpstreamTls, protocol: Protocol) -> base_pb2.Transport
     common.tls_params.CopyFrom(_parameters(tls))
     common.alpn_protocols.extend(tls.alpn or _spoken(protocol))
     proof = common.combined_validation_context
-    proof.default_validation_context.match_typed_subject_alt_names.extend(_matchers(tls.names))
+    proof.default_validation_context.match_typed_subject_alt_names.extend(map(_matcher, tls.names))
     proof.validation_context_sds_secret_config.CopyFrom(_roots(tls.trust))
     return base_pb2.TransportSocket(name="tls", typed_config=packed(context))
 
@@ -66,15 +65,17 @@ def _spoken(protocol: Protocol) -> tuple[str, ...]:
             return ()
 
 
-def _matchers(names: Iterable[DnsName | UriName]) -> Iterable[common_pb2.SubjectAltNameMatcher]:
-    """Build what a certificate's names are held against; one match is enough."""
-    for name in names:
-        match name:
-            case DnsName(dns):
-                pattern = {"safe_regex": {"regex": _pattern(dns)}}
-                yield common_pb2.SubjectAltNameMatcher(san_type="DNS", matcher=pattern)
-            case UriName(uri):
-                yield common_pb2.SubjectAltNameMatcher(san_type="URI", matcher={"exact": uri})
+def _matcher(name: DnsName | UriName) -> common_pb2.SubjectAltNameMatcher:
+    """Build what one name in a certificate is held against."""
+    match name:
+        case DnsName(dns):
+            matcher = common_pb2.SubjectAltNameMatcher(san_type="DNS")
+            matcher.matcher.safe_regex.regex = _pattern(dns)
+            return matcher
+        case UriName(uri):
+            matcher = common_pb2.SubjectAltNameMatcher(san_type="URI")
+            matcher.matcher.exact = uri
+            return matcher
 
 
 def _pattern(dns: str) -> str:

@@ -2,6 +2,7 @@
 
 import pytest
 from envoy.config.cluster.v3 import cluster_pb2
+from envoy.extensions.transport_sockets.tls.v3 import tls_pb2
 from envoy.extensions.upstreams.http.v3 import http_protocol_options_pb2
 from google.protobuf import json_format
 from hypothesis import given
@@ -95,24 +96,25 @@ def test_tls_that_cannot_be_or_that_nobody_decided_is_our_own_mistake() -> None:
 
 
 @pytest.mark.parametrize(
-    ("protocol", "alpn", "negotiated"),
+    ("protocol", "alpn", "sent", "negotiated"),
     [
-        (Protocol.HTTP, (), "nothing"),
-        (Protocol.HTTP, ("http/1.1",), "nothing"),
-        (Protocol.HTTP, ("h2", "http/1.1"), "auto_config"),
-        (Protocol.HTTP2, (), "explicit_http_config"),
-        (Protocol.HTTP2, ("h2", "http/1.1"), "explicit_http_config"),
-        (Protocol.TCP, ("h2",), "nothing"),
+        (Protocol.HTTP, (), ["http/1.1"], "nothing"),
+        (Protocol.HTTP, ("http/1.1",), ["http/1.1"], "nothing"),
+        (Protocol.HTTP, ("h2", "http/1.1"), ["h2", "http/1.1"], "auto_config"),
+        (Protocol.HTTP2, (), ["h2"], "explicit_http_config"),
+        (Protocol.HTTP2, ("h2", "http/1.1"), ["h2", "http/1.1"], "explicit_http_config"),
+        (Protocol.TCP, (), [], "nothing"),
+        (Protocol.TCP, ("h2",), ["h2"], "nothing"),
     ],
 )
 def test_the_handshake_decides_the_version_of_http_only_where_a_policy_offers_both(
-    protocol: Protocol, alpn: tuple[str, ...], negotiated: str
+    protocol: Protocol, alpn: tuple[str, ...], sent: list[str], negotiated: str
 ) -> None:
     tls = UpstreamTls("pay.internal", SystemRoots(), (DnsName("pay.internal"),), alpn=alpn)
-    options = read(
-        clusters.build(backend("pay", protocol, policy="tls"), tls).body
-    ).typed_extension_protocol_options
-    found = http_protocol_options_pb2.HttpProtocolOptions()
-    if options:
-        options[clusters.HTTP_OPTIONS].Unpack(found)
-    assert (found.WhichOneof("upstream_protocol_options") or "nothing") == negotiated
+    built = read(clusters.build(backend("pay", protocol, policy="tls"), tls).body)
+    context, options = tls_pb2.UpstreamTlsContext(), http_protocol_options_pb2.HttpProtocolOptions()
+    built.transport_socket.typed_config.Unpack(context)
+    if built.typed_extension_protocol_options:
+        built.typed_extension_protocol_options[clusters.HTTP_OPTIONS].Unpack(options)
+    assert list(context.common_tls_context.alpn_protocols) == sent
+    assert (options.WhichOneof("upstream_protocol_options") or "nothing") == negotiated

@@ -144,6 +144,15 @@ async def test_tls_is_told_apart_by_server_name_and_ended_or_passed_through(tmp_
     assert [server.version() for server in passed.handshakes] == ["TLSv1.3"]
 
 
+async def test_cleartext_is_closed_where_all_tls_is_passed_through() -> None:
+    async with http_backend("a") as server:
+        chains = (Chain(None, None, to(Share(backend("a", Protocol.TCP), 1))),)
+        plans = Plans({HTTPS: Site((LOOPBACK,), 0, TlsPort(chains))}, hops=(hop("a", server.port),))
+        async with gateway(plans) as ports:
+            assert await said(ports[HTTPS], b"GET / HTTP/1.1\r\n\r\n") == b""
+    assert server.heads == []
+
+
 async def test_connections_go_to_backends_by_weight_and_refused_ones_are_closed() -> None:
     async with http_backend("a") as a, http_backend("b") as b:
         shares = (Share(backend("a", Protocol.TCP), 1), Share(backend("b", Protocol.TCP), 1), REFUSED)
@@ -168,7 +177,7 @@ async def test_connections_go_to_backends_by_weight_and_refused_ones_are_closed(
 async def test_datagrams_go_to_backends_by_weight_and_refused_ones_are_dropped() -> None:
     async with datagrams(lambda: Echo(b"a")) as one, datagrams(lambda: Echo(b"b")) as other:
         a, b = (each.get_extra_info("sockname")[1] for each in (one, other))
-        shares = (Share(backend("a", Protocol.UDP), 1), REFUSED, Share(backend("b", Protocol.UDP), 2))
+        shares = (Share(backend("b", Protocol.UDP), 2), REFUSED, Share(backend("a", Protocol.UDP), 1))
         plans = Plans(
             {
                 UDP: Site((LOOPBACK,), 0, UdpPort(to(*shares))),

@@ -55,6 +55,8 @@ PROOFS = {
     "a wildcard for its label": names(PAY, dns=["*.shop.example"], reached=True),
     "a wildcard for two labels": names(PAY, dns=["*.example"], reached=False),
     "a wildcard for part of a label": names(PAY, dns=["p*.shop.example"], reached=False),
+    "another name where the dot is": names(PAY, dns=["payxshop.example"], reached=False),
+    "another name where a wildcard's dot is": names(ANY_SHOP, dns=["payxshop.example"], reached=False),
     "a single label": names(DnsName("pay"), dns=["Pay"], reached=True),
     "a wildcard for a single label": names(DnsName("pay"), dns=["*"], reached=False),
     "another name": names(PAY, dns=["pay.shop.example.org"], reached=False),
@@ -146,7 +148,7 @@ async def test_the_handshake_says_and_takes_what_the_policy_says(tmp_path: Path)
     trust = TrustBundle("trust/shop/pay")
     strict = UpstreamTls("pay.internal", trust, (PAY,), min_version="1.3")
     weak = UpstreamTls(
-        "pay.internal", trust, (PAY,), max_version="1.2", cipher_suites=("ECDHE-ECDSA-AES256-GCM-SHA384",)
+        "pay.internal", trust, (PAY,), max_version="1.2", cipher_suites=("ECDHE-ECDSA-AES128-GCM-SHA256",)
     )
     async with http_backend("modern", modern) as new, http_backend("legacy", legacy) as old:
         hops = [
@@ -165,7 +167,7 @@ async def test_the_handshake_says_and_takes_what_the_policy_says(tmp_path: Path)
     assert asked == ["pay.internal"] * 3
     assert first.selected_alpn_protocol() == "http/1.1"
     assert not second.session_reused
-    assert weakest.cipher() == ("ECDHE-ECDSA-AES256-GCM-SHA384", "TLSv1.2", 256)
+    assert weakest.cipher() == ("ECDHE-ECDSA-AES128-GCM-SHA256", "TLSv1.2", 128)
 
 
 def test_every_setting_is_one_that_envoy_takes() -> None:
