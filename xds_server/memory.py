@@ -13,11 +13,15 @@ class Memory:
 
     def __init__(self) -> None:
         self._good: dict[tuple[str, str], Entry] = {}
+        self._offered: Snapshot | None = None
         self._gone_at: dict[tuple[str, str], float] = {}
 
     def accept(self, entries: Iterable[Entry]) -> None:
         """Some Envoy of the group took these."""
-        self._good.update(((entry.type_url, entry.name), entry) for entry in entries)
+        for entry in entries:
+            key = (entry.type_url, entry.name)
+            if key in self._gone_at or (self._offered and self._offered.find(*key)):
+                self._good[key] = entry
 
     def good(self, type_url: str, name: str) -> Entry | None:
         """The last version that any Envoy of the group took."""
@@ -25,6 +29,7 @@ class Memory:
 
     def follow(self, snapshot: Snapshot, changed: Mapping[str, Iterable[str]], now: float) -> None:
         """Note what has left the offer, and let go of what left it long ago."""
+        self._offered = snapshot
         for key in [(type_url, name) for type_url, names in changed.items() for name in names]:
             if snapshot.find(*key) is None:
                 self._gone_at[key] = now

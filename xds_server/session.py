@@ -66,6 +66,7 @@ class Session:
         self.flight: Flight | None = None
         self.opened = False
         self._whole = whole
+        self._deletes_by_absence = whole and type_url in DELETES_BY_ABSENCE
         self._memory = memory
         self._pending: set[str] = set()  # to be looked at
         self._due: set[str] = set()  # to be sent even if equal
@@ -118,8 +119,7 @@ class Session:
         self._pending |= amendment.deliver
         if amendment.everything_began and snapshot is not None:
             self._pending |= snapshot.names(self.type_url)
-        absence_answers = self._whole and self.type_url in DELETES_BY_ABSENCE
-        self._owes_answer |= amendment.everything_began or (absence_answers and bool(deliver))
+        self._owes_answer |= amendment.everything_began or (self._deletes_by_absence and bool(deliver))
 
     def _forget(self, name: str) -> None:
         for names in (self._pending, self._due):
@@ -138,8 +138,8 @@ class Session:
         return Verdict(change, ask.error, self._reject(change, ask.error))
 
     def _settle(self, change: Change) -> None:
-        if self._whole:
-            self._estranged = False
+        self._estranged = False
+        if self._deletes_by_absence:
             self._suspects.clear()
         for name, entry in change.updates.items():
             self._suspects.pop(name, None)
@@ -155,13 +155,15 @@ class Session:
         if not news:  # it complains of what it already has, or of a removal: nothing to hold back
             self._settle(change)
             return frozenset()
-        self._owes_answer |= self._estranged  # nothing of the full set may have been taken, removals included
         culprits = frozenset(news) if len(news) == 1 else blamed(error, news)
         if not culprits:
             self._groups[:0] = halves(news)
         for name in culprits:
             self._refused.setdefault(name, set()).add(news[name].version)
             self._suspects.pop(name, None)
+        if self._estranged:  # nothing of the full set may have been taken, removals included
+            self._owes_answer = True
+            self._recall({name: good for name in news if (good := self._last_good(name)) is not None})
         self._suspects.update((name, entry) for name, entry in news.items() if name not in culprits)
         self._due |= change.updates.keys() - news.keys()
         again = change.updates.keys() | change.removed
@@ -226,26 +228,28 @@ class Session:
         holds = name in self.held or name in self._suspects
         if holds and not gate.may_leave(self.type_url, name):
             return set()
-        silent = self._whole and self.type_url not in DELETES_BY_ABSENCE  # there, absence says nothing
-        if (holds and not silent) or (name in self._due and not self._whole):
+        if (holds and self._deletes_by_absence) or (not self._whole and (holds or name in self._due)):
             return {name}
         self._done_with({name})
-        self.held.pop(name, None)
-        self._suspects.pop(name, None)
+        entry = self.held.pop(name, None)
+        if isinstance(entry, Entry):
+            self._suspects[name] = entry  # nothing can be said of its end, so the client still has it
         return set()
 
     def _wanted(self, name: str, snapshot: Snapshot) -> Entry | Foreign | None:
         desired = snapshot.find(self.type_url, name)
-        refused = self._refused.get(name, ())
-        if desired is None or desired.version not in refused:
+        if desired is None or desired.version not in self._refused.get(name, ()):
             return desired
-        good = self._suspects.get(name) or self._memory.good(self.type_url, name)
-        if name in self.held or good is None or good.version in refused:
-            return self.held.get(name)
-        return good
+        return self.held.get(name) or self._unless_refused(self._suspects.get(name)) or self._last_good(name)
+
+    def _last_good(self, name: str) -> Entry | None:
+        return self._unless_refused(self._memory.good(self.type_url, name))
+
+    def _unless_refused(self, entry: Entry | None) -> Entry | None:
+        return entry if entry and entry.version not in self._refused.get(entry.name, ()) else None
 
     def _first_full_set(self) -> bool:
-        return self._whole and not self._sent_once and self.type_url in DELETES_BY_ABSENCE
+        return self._deletes_by_absence and not self._sent_once
 
     def _waiting(self, change: Change, snapshot: Snapshot) -> bool:
         return any(snapshot.find(self.type_url, name) for name in self._pending - change.updates.keys())

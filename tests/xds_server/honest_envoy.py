@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from xds_server.hub import Hub, Seat
 from xds_server.messages import Ask, DeltaAsk, Response
 from xds_server.report import Envoy, Overdue, Report
-from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Entry, Resource
+from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Entry, Resource, Snapshot
 
 GROUP = "shop/edge"
 WATCHED = (CDS, LDS)
@@ -47,7 +47,7 @@ class Clock:
 class HonestEnvoy:
     """One instance; it outlives its streams, and notes every fault that its traffic would have seen."""
 
-    def __init__(self, hub: Hub, *, whole: bool, names_culprits: bool = True) -> None:
+    def __init__(self, hub: Hub, reports: list[Report], *, whole: bool, names_culprits: bool) -> None:
         self.hub = hub
         self.whole = whole
         self.names_culprits = names_culprits
@@ -55,9 +55,9 @@ class HonestEnvoy:
         self.extra: dict[str, set[str]] = {t: set() for t in (EDS, SDS, RDS)}
         self.warming: dict[str, Entry] = {}
         self.interrupted: set[str] = set()
-        self.reports: list[Report] = []
+        self.reports = reports
         self.seat: Seat | None = None
-        self.inbox: deque[Response] = deque()
+        self.inbox: deque[tuple[Response, Snapshot | None]] = deque()  # with what was offered when it left
         self.outbox: deque[Ask | DeltaAsk] = deque()
         self.seen: list[Response] = []
         self.faults: list[str] = []
@@ -101,8 +101,10 @@ class HonestEnvoy:
             return False
         names = [entry.name for entry in response.entries] + list(response.removed)
         assert len(names) == len(set(names)), "a name twice in one response"
-        assert all(r.type_url != response.type_url for r in self.inbox), "two un-answered responses of a type"
-        self.inbox.append(response)
+        assert all(waiting.type_url != response.type_url for waiting, _ in self.inbox), (
+            "two un-answered responses of a type"
+        )
+        self.inbox.append((response, self.hub.snapshot(GROUP)))
         self.seen.append(response)
         return True
 
@@ -110,20 +112,21 @@ class HonestEnvoy:
         """Act on one response and answer it."""
         if not self.inbox:
             return False
-        self._take(self.inbox.popleft())
+        self._take(*self.inbox.popleft())
         return True
 
     def settle(self) -> list[Response]:
         """Exchange messages until nobody has anything to say; the responses it took."""
         before = len(self.seen)
-        for _ in range(2_000):
-            if not (self.send_one() or self.fetch_one() or self.take_one()):
-                return self.seen[before:]
-        raise AssertionError("the conversation does not end")
+        exchanged = 0
+        while self.send_one() or self.fetch_one() or self.take_one():
+            exchanged += 1
+            assert exchanged < 2_000, "the conversation does not end"
+        return self.seen[before:]
 
     # what Envoy does
 
-    def _take(self, response: Response) -> None:
+    def _take(self, response: Response, offered: Snapshot | None) -> None:
         type_url, held = response.type_url, self.held[response.type_url]
         bad = [entry.name for entry in response.entries if BAD in entry.resource.body]
         if not bad or self.names_culprits:
@@ -133,6 +136,7 @@ class HonestEnvoy:
             gone = set(held) - present if full else set(response.removed)
             for entry in good:
                 self._apply(entry)
+                self._look_for_dangling(entry, offered)
             for name in gone:
                 self._drop(type_url, name)
         self._nonces[type_url] = response.nonce
@@ -153,8 +157,6 @@ class HonestEnvoy:
                 self.warming[entry.name] = entry
         if entry.type_url == EDS:
             self.warming = {n: c for n, c in self.warming.items() if c.resource.endpoints != entry.name}
-        if entry.type_url in (LDS, RDS):
-            self._look_for_dangling(entry)
 
     def _drop(self, type_url: str, name: str) -> None:
         self.held[type_url].pop(name, None)
@@ -164,8 +166,7 @@ class HonestEnvoy:
                 if name in entry.resource.targets and not self._overdue(CDS, name):
                     self.faults.append(f"cluster {name} went while {entry.name} used it")
 
-    def _look_for_dangling(self, entry: Entry) -> None:
-        offered = self.hub.snapshot(GROUP)
+    def _look_for_dangling(self, entry: Entry, offered: Snapshot | None) -> None:
         for target in entry.resource.targets:
             desired = offered.find(CDS, target) if offered else None
             excused = desired is None or BAD in desired.resource.body or target in self.interrupted

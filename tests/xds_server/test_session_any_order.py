@@ -1,4 +1,4 @@
-"""After any exchange whatsoever, an honest Envoy holds the newest it accepts, and no request was lost on the way."""
+"""After any exchange, an honest Envoy holds the newest it accepts, and no request was lost on the way."""
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -7,6 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from tests.xds_server.honest_envoy import BAD, GROUP, Clock, HonestEnvoy, cluster, listener, plain, table
 from xds_server.hub import Hub
 from xds_server.order import Patience
+from xds_server.report import Report
 from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Resource, Snapshot
 
 TEXTS = st.sampled_from(["v1", "v2", "v3", BAD.decode()])
@@ -23,9 +24,9 @@ class AnyOrder(RuleBasedStateMachine):
     @initialize(whole=st.booleans(), names_culprits=st.booleans())
     def start(self, *, whole: bool, names_culprits: bool) -> None:
         self.clock = Clock()
-        self.envoy: HonestEnvoy
-        self.hub = Hub(lambda report: self.envoy.reports.append(report), patience=PATIENCE, clock=self.clock)
-        self.envoy = HonestEnvoy(self.hub, whole=whole, names_culprits=names_culprits)
+        reports: list[Report] = []
+        self.hub = Hub(reports.append, patience=PATIENCE, clock=self.clock)
+        self.envoy = HonestEnvoy(self.hub, reports, whole=whole, names_culprits=names_culprits)
         self.resources: dict[str, dict[str, Resource]] = {t: {} for t in (CDS, EDS, SDS, LDS, RDS)}
         self.envoy.connect()
 
@@ -53,7 +54,12 @@ class AnyOrder(RuleBasedStateMachine):
         self.resources[RDS][name] = table(text, *(leads_to & set(self.resources[CDS])))
         self._publish()
 
-    @rule(name=st.sampled_from(["l0", "l1"]), text=TEXTS, leads_to=CLUSTERS, routes=st.sampled_from(["r0", "r1", ""]))
+    @rule(
+        name=st.sampled_from(["l0", "l1"]),
+        text=TEXTS,
+        leads_to=CLUSTERS,
+        routes=st.sampled_from(["r0", "r1", ""]),
+    )
     def put_listener(self, name: str, text: str, leads_to: set[str], routes: str) -> None:
         self.resources[LDS][name] = listener(text, routes, *(leads_to & set(self.resources[CDS])))
         self._publish()

@@ -1,0 +1,393 @@
+"""Make before break: nothing leads where nobody answers, and no wait is for ever."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from tests.xds_server.honest_envoy import cluster, listener, plain, table
+from tests.xds_server.talk import GRACE, HOLD, Server, Talk, bodies, names
+from xds_server.messages import Response
+from xds_server.report import Overdue
+from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Resource, Snapshot
+
+BOTH = pytest.mark.parametrize("whole", [True, False], ids=["whole", "delta"])
+TRAFFIC = pytest.mark.parametrize("kind", [LDS, RDS], ids=["listener", "table"])
+
+Offer = dict[str, dict[str, Resource]]
+
+
+def leads_to(kind: str, *targets: str) -> Resource:
+    return table("leads to", *targets) if kind == RDS else listener("leads to", None, *targets)
+
+
+def offer(kind: str, *targets: str, clusters: Mapping[str, Resource]) -> Offer:
+    return {CDS: dict(clusters), kind: {"way": leads_to(kind, *targets)}}
+
+
+def settled(server: Server, first: Offer, *, whole: bool) -> Talk:
+    """A client that has taken everything of a first offer."""
+    server.publish(first)
+    client = server.connect(whole=whole)
+    for kind in (CDS, EDS, SDS, LDS, RDS):
+        if kind in first:
+            client.take_all(client.want(kind, *(() if kind in (CDS, LDS) else first[kind])))
+    return client
+
+
+def said(responses: list[Response]) -> list[tuple[str, list[str]]]:
+    return [(response.type_url, names(response)) for response in responses]
+
+
+ONE = {"c1": cluster("v1")}
+TWO = {"c1": cluster("v1"), "c2": cluster("v1")}
+NEW = {"c2": cluster("v1")}
+
+
+@pytest.mark.rule(31)
+@BOTH
+def test_one_change_is_sent_from_clusters_down_to_routes(*, whole: bool) -> None:
+    server = Server()
+    everything = {CDS: ONE, EDS: {}, SDS: {}, LDS: {}, RDS: {}}
+    client = settled(server, everything, whole=whole)
+    for kind in (EDS, SDS, RDS):
+        client.take_all(client.want(kind, "x"))
+    server.publish({kind: {"x": plain("x")} for kind in (RDS, LDS, SDS, EDS)} | {CDS: TWO})
+    assert [response.type_url for response in client.hear()] == [CDS, EDS, SDS, LDS, RDS]
+
+
+@pytest.mark.rule(32)
+@BOTH
+@TRAFFIC
+def test_a_route_waits_until_its_cluster_is_acknowledged(*, whole: bool, kind: str) -> None:
+    client = settled(Server(), offer(kind, "c1", clusters=ONE), whole=whole)
+    [made] = client.publish(offer(kind, "c2", clusters=TWO))
+    assert made.type_url == CDS
+    [repointed] = client.ack(made)
+    assert bodies(repointed)["way"] == leads_to(kind, "c2").body.decode()
+
+
+@pytest.mark.rule(32)
+@BOTH
+@TRAFFIC
+def test_a_route_waits_until_the_endpoints_of_its_cluster_are_acknowledged(*, whole: bool, kind: str) -> None:
+    client = settled(Server(), offer(kind, "c1", clusters=ONE), whole=whole)
+    cold = {**ONE, "c2": cluster("v1", "e2")}
+    [made] = client.publish({**offer(kind, "c2", clusters=cold), EDS: {"e2": plain("here")}})
+    assert client.ack(made) == []
+    [warm] = client.want(EDS, "e2")
+    [repointed] = client.ack(warm)
+    assert repointed.type_url == kind
+
+
+@pytest.mark.rule(32)
+@BOTH
+def test_each_route_table_waits_for_itself(*, whole: bool) -> None:
+    tables = {"r1": table("v1", "c1"), "r2": table("v1", "c1")}
+    client = settled(Server(), {CDS: ONE, RDS: tables}, whole=whole)
+    later = {"r1": table("v2", "c2"), "r2": table("v2", "c1")}
+    made, free = client.publish({CDS: TWO, RDS: later})
+    assert (made.type_url, bodies(free)["r2"]) == (CDS, later["r2"].body.decode())
+    assert bodies(free).get("r1") == (tables["r1"].body.decode() if whole else None)
+
+
+@pytest.mark.rule(32)
+@BOTH
+def test_the_newest_route_is_sent_when_the_wait_is_over(*, whole: bool) -> None:
+    client = settled(Server(), offer(RDS, "c1", clusters=ONE), whole=whole)
+    [made] = client.publish(offer(RDS, "c2", clusters=TWO))
+    assert client.publish({CDS: TWO, RDS: {"way": table("newer", "c2")}}) == []
+    [repointed] = client.ack(made)
+    assert bodies(repointed) == {"way": table("newer", "c2").body.decode()}
+
+
+@pytest.mark.rule(33)
+@BOTH
+@TRAFFIC
+def test_a_cluster_that_is_not_ours_is_not_waited_for(*, whole: bool, kind: str) -> None:
+    client = settled(Server(), offer(kind, "c1", clusters=ONE), whole=whole)
+    [repointed] = client.publish(offer(kind, "of the bootstrap", clusters=ONE))
+    assert repointed.type_url == kind
+
+
+@pytest.mark.rule(34)
+@BOTH
+@TRAFFIC
+def test_a_client_that_takes_no_clusters_from_us_waits_for_none(*, whole: bool, kind: str) -> None:
+    server = Server()
+    server.publish(offer(kind, "c1", clusters=ONE))
+    [at_once] = server.connect(whole=whole).want(kind, "way")
+    assert names(at_once) == ["way"]
+
+
+@pytest.mark.rule(34)
+@pytest.mark.rule(35)
+@BOTH
+@TRAFFIC
+def test_a_route_to_a_rejected_cluster_is_released_and_the_old_cluster_goes(
+    *, whole: bool, kind: str
+) -> None:
+    client = settled(Server(), offer(kind, "plaintext", clusters={"plaintext": cluster("v1")}), whole=whole)
+    tls = offer(kind, "tls", clusters={"tls": cluster("v1")})
+    [made] = client.publish(tls)
+    [released] = client.nack(made, "tls: no such cipher")
+    assert (released.type_url, bodies(released)["way"]) == (kind, leads_to(kind, "tls").body.decode())
+    assert client.ack(released) == []
+    [gone] = client.hear_after(GRACE)
+    assert bodies(gone) == {}
+    assert client.seat.stream.holdings()[CDS].keys() == {"plaintext"}
+    assert client.ack(gone) == []
+    assert client.seat.stream.holdings()[CDS] == {}
+
+
+@pytest.mark.rule(35)
+@BOTH
+@TRAFFIC
+def test_a_route_waits_for_a_bounded_time_only(*, whole: bool, kind: str) -> None:
+    server = Server()
+    client = settled(server, offer(kind, "c1", clusters=ONE), whole=whole)
+    [_never_answered] = client.publish(offer(kind, "c2", clusters=TWO))
+    assert client.seat.stream.wake_at == server.clock.now + HOLD
+    assert client.hear_after(HOLD - 1) == []
+    [released] = client.hear_after(1)
+    assert released.type_url == kind
+    assert [r for r in server.reports if isinstance(r, Overdue)] == [
+        Overdue(client.seat.stream.envoy, kind, "way", HOLD)
+    ]
+
+
+@pytest.mark.rule(35)
+@BOTH
+def test_a_wait_that_ended_by_itself_leaves_nothing_behind(*, whole: bool) -> None:
+    client = settled(Server(), offer(RDS, "c1", clusters=ONE), whole=whole)
+    [made] = client.publish(offer(RDS, "c2", clusters=TWO))
+    client.publish(offer(RDS, "c1", clusters=ONE))
+    client.server.clock.now += HOLD
+    client.take_all(client.ack(made) + client.hear_after(GRACE))
+    [again] = client.publish(offer(RDS, "c2", clusters=TWO))
+    assert again.type_url == CDS
+
+
+@pytest.mark.rule(35)
+@BOTH
+def test_one_silent_type_does_not_freeze_the_others(*, whole: bool) -> None:
+    first = {CDS: ONE, EDS: {"e": plain("v1")}, SDS: {"s": plain("v1")}}
+    client = settled(Server(), first, whole=whole)
+    [_never_answered] = client.publish({**first, CDS: TWO})
+    assert said(client.publish({CDS: TWO, EDS: {"e": plain("v2")}, SDS: {"s": plain("v2")}})) == [
+        (EDS, ["e"]),
+        (SDS, ["s"]),
+    ]
+
+
+@pytest.mark.rule(36)
+@pytest.mark.rule(39)
+@BOTH
+@TRAFFIC
+def test_a_cluster_goes_some_time_after_the_last_route_to_it_was_replaced(*, whole: bool, kind: str) -> None:
+    server = Server()
+    client = settled(server, offer(kind, "c1", clusters=ONE), whole=whole)
+    [made] = client.publish(offer(kind, "c2", clusters=NEW))
+    assert names(made) == (["c1", "c2"] if whole else ["c2"])
+    assert made.removed == ()
+    [repointed] = client.ack(made)
+    assert client.hear_after(HOLD - 1) == []
+    assert client.ack(repointed) == []
+    assert client.seat.stream.wake_at == server.clock.now + GRACE
+    [gone] = client.hear_after(GRACE)
+    assert names(gone) == (["c2"] if whole else [])
+    assert gone.removed == (() if whole else ("c1",))
+
+
+@pytest.mark.rule(36)
+@BOTH
+def test_a_cluster_that_comes_back_in_time_never_went(*, whole: bool) -> None:
+    client = settled(Server(), offer(RDS, "c1", clusters=ONE), whole=whole)
+    client.take_all(client.publish(offer(RDS, "c2", clusters=NEW)))
+    [back] = client.publish(offer(RDS, "c1", clusters=TWO))
+    client.take_all([back])
+    assert client.hear_after(HOLD + GRACE) == []
+
+
+@pytest.mark.rule(36)
+@BOTH
+def test_a_cluster_goes_at_last_even_from_under_a_route_that_will_not_change(*, whole: bool) -> None:
+    server = Server()
+    client = settled(server, offer(RDS, "c1", clusters=ONE), whole=whole)
+    [made] = client.publish(offer(RDS, "c2", clusters=NEW))
+    [repointed] = client.ack(made)
+    assert client.nack(repointed, "no") == []
+    assert client.hear_after(HOLD + GRACE - 1) == []
+    [gone] = client.hear_after(1)
+    assert names(gone) == (["c2"] if whole else [])
+    assert Overdue(client.seat.stream.envoy, CDS, "c1", HOLD + GRACE) in server.reports
+
+
+@pytest.mark.rule(36)
+def test_the_endpoints_of_a_waiting_cluster_stay_with_it() -> None:
+    old = {CDS: {"c1": cluster("v1", "e1")}, EDS: {"e1": plain("v1")}, RDS: {"way": table("v1", "c1")}}
+    client = settled(Server(), old, whole=False)
+    heard = client.publish({CDS: NEW, EDS: {}, RDS: {"way": table("v2", "c2")}})
+    assert said(client.take_all(heard)) == [(CDS, ["c2"]), (RDS, ["way"])]
+    [gone] = client.hear_after(GRACE)
+    assert gone.removed == ("c1",)
+    [then] = client.ack(gone)
+    assert (then.type_url, then.removed) == (EDS, ("e1",))
+
+
+@pytest.mark.rule(23)
+@pytest.mark.rule(36)
+@BOTH
+def test_a_route_of_a_refused_response_may_be_live_so_its_clusters_stay(*, whole: bool) -> None:
+    first = {CDS: TWO, RDS: {"r1": table("v1", "c1"), "r2": table("v1", "c1")}}
+    client = settled(Server(), first, whole=whole)
+    [both] = client.publish({CDS: TWO, RDS: {"r1": table("v2", "c2"), "r2": table("bad", "c2")}})
+    client.server.publish({CDS: ONE, RDS: first[RDS]})
+    [back] = client.nack(both, "'r2' is wrong")
+    assert bodies(back)["r1"] == first[RDS]["r1"].body.decode()
+    assert client.hear_after(GRACE) == []
+    client.ack(back)
+    [gone] = client.hear_after(GRACE)
+    assert names(gone) == (["c1"] if whole else [])
+
+
+@pytest.mark.rule(37)
+def test_a_returning_client_keeps_old_clusters_until_its_routes_are_current() -> None:
+    server = Server()
+    new = offer(RDS, "c2", clusters=NEW)
+    server.publish(new)
+    client = server.connect(whole=False)
+    had = {CDS: {"c1": "old"}, RDS: {"way": "old"}}
+    [made] = client.change(CDS, versions=had[CDS])
+    assert (names(made), made.removed) == (["c2"], ())
+    assert client.change(RDS, ("way",), versions=had[RDS]) == []
+    assert client.hear_after(GRACE + 1) == []
+    [repointed] = client.ack(made)
+    assert client.ack(repointed) == []
+    [gone] = client.hear_after(GRACE)
+    assert gone.removed == ("c1",)
+
+
+@pytest.mark.rule(37)
+def test_a_returning_client_that_takes_full_sets_keeps_them_too() -> None:
+    server = Server()
+    old = {CDS: {"c1": cluster("v1", "e1")}, EDS: {"e1": plain("v1")}, RDS: {"way": table("v1", "c1")}}
+    client = settled(server, old, whole=True)
+    client.leave()
+    server.publish({CDS: NEW, EDS: {}, RDS: {"way": table("v2", "c2")}})
+    client = server.connect(whole=True)
+    [clusters] = client.ask(CDS, version="old")
+    assert names(clusters) == ["c1", "c2"]
+    assert client.ask(EDS, "e1", version="old") == []
+    assert client.ask(RDS, "way", version="old") == []
+    client.take_all([clusters])
+    [gone] = client.hear_after(GRACE)
+    assert names(gone) == ["c2"]
+
+
+@pytest.mark.rule(37)
+def test_a_returning_client_does_not_lose_listeners_that_must_wait() -> None:
+    server = Server()
+    server.publish({CDS: ONE, LDS: {"l1": listener("v1", None, "c1"), "l2": listener("v1")}})
+    client = server.connect(whole=True)
+    [made] = client.ask(CDS, version="old")
+    assert client.ask(LDS, version="old") == []
+    [both] = client.ack(made)
+    assert names(both) == ["l1", "l2"]
+
+
+@pytest.mark.rule(40)
+@BOTH
+def test_endpoints_follow_their_changed_cluster_although_they_did_not_change(*, whole: bool) -> None:
+    first = {CDS: {"c": cluster("v1", "e")}, EDS: {"e": plain("v1"), "other": plain("v1")}}
+    client = settled(Server(), first, whole=whole)
+    changed, again = client.publish({**first, CDS: {"c": cluster("v2", "e")}})
+    assert (changed.type_url, again.type_url) == (CDS, EDS)
+    assert "e" in names(again)
+
+
+@pytest.mark.rule(40)
+@BOTH
+def test_a_new_cluster_that_shares_endpoints_gets_them_unasked(*, whole: bool) -> None:
+    first = {CDS: {"c": cluster("v1", "e")}, EDS: {"e": plain("v1")}, RDS: {"way": table("v1", "c")}}
+    client = settled(Server(), first, whole=whole)
+    two = {**first[CDS], "policy": cluster("v1", "e")}
+    made, again = client.publish({**first, CDS: two, RDS: {"way": table("v1", "policy")}})
+    assert (made.type_url, again.type_url) == (CDS, EDS)
+    assert client.ack(made) == []
+    [repointed] = client.ack(again)
+    assert repointed.type_url == RDS
+
+
+@pytest.mark.rule(40)
+@BOTH
+def test_endpoints_on_their_way_before_the_cluster_changed_are_sent_once_more(*, whole: bool) -> None:
+    first = {CDS: {"c": cluster("v1", "e")}, EDS: {"e": plain("v1")}}
+    client = settled(Server(), first, whole=whole)
+    [early] = client.publish({**first, EDS: {"e": plain("v2")}})
+    [changed] = client.publish({CDS: {"c": cluster("v2", "e")}, EDS: {"e": plain("v2")}})
+    assert client.ack(changed) == []
+    [late] = client.ack(early)
+    assert said([late]) == [(EDS, ["e"])]
+
+
+@pytest.mark.rule(41)
+@BOTH
+@pytest.mark.parametrize("parent", [CDS, LDS])
+def test_secrets_follow_their_changed_parent_although_they_did_not_change(
+    *, whole: bool, parent: str
+) -> None:
+    def mentions(text: str) -> Resource:
+        return Resource(text.encode(), secrets=("s",))
+
+    client = settled(Server(), {parent: {"p": mentions("v1")}, SDS: {"s": plain("v1")}}, whole=whole)
+    heard = client.publish({parent: {"p": mentions("v2")}, SDS: {"s": plain("v1")}})
+    assert said(heard) == [(parent, ["p"]), (SDS, ["s"])]
+
+
+@pytest.mark.rule(43)
+@BOTH
+def test_a_cluster_whose_endpoints_nobody_gave_is_told_that_it_has_none(*, whole: bool) -> None:
+    client = settled(Server(), {CDS: {"c": cluster("v1", "e")}}, whole=whole)
+    [none] = client.want(EDS, "e")
+    assert bodies(none) == {"e": "\n\x01e"}
+    client.ack(none)
+    [some] = client.publish({CDS: {"c": cluster("v1", "e")}, EDS: {"e": plain("v1")}})
+    assert bodies(some) == {"e": "v1"}
+
+
+@pytest.mark.rule(43)
+@BOTH
+def test_a_cluster_that_left_before_its_endpoints_came_is_told_that_it_has_none(*, whole: bool) -> None:
+    client = settled(Server(), {CDS: {"c": cluster("v1", "e")}, EDS: {"e": plain("v1")}}, whole=whole)
+    client.server.publish({CDS: {}})
+    fresh = client.server.connect(whole=whole)
+    client.server.publish({CDS: {"c": cluster("v1", "e")}, RDS: {}})
+    fresh.take_all(fresh.want(CDS))
+    fresh.publish({CDS: {}})
+    [none] = fresh.want(EDS, "e")
+    assert bodies(none) == {"e": "\n\x01e"}
+
+
+@pytest.mark.rule(44)
+@BOTH
+def test_a_rotated_secret_touches_nothing_else(*, whole: bool) -> None:
+    first = {CDS: {"c": cluster("v1", None, "s")}, SDS: {"s": plain("v1")}, LDS: {"l": listener("v1")}}
+    client = settled(Server(), first, whole=whole)
+    assert said(client.publish({**first, SDS: {"s": plain("v2")}})) == [(SDS, ["s"])]
+
+
+@pytest.mark.rule(45)
+def test_changed_endpoints_touch_nothing_else() -> None:
+    first = {CDS: {"c": cluster("v1", "e")}, EDS: {"e": plain("v1"), "f": plain("v1")}}
+    client = settled(Server(), first, whole=False)
+    assert said(client.publish({**first, EDS: {**first[EDS], "e": plain("v2")}})) == [(EDS, ["e"])]
+
+
+@pytest.mark.rule(62)
+@pytest.mark.parametrize("kind", [EDS, SDS])
+def test_a_secret_of_another_group_is_absent_to_a_guesser(kind: str) -> None:
+    server = Server()
+    server.publish({kind: {"mine": plain("m")}})
+    server.hub.publish("other/gateway", Snapshot.of({kind: {"theirs": plain("t")}}))
+    [none] = server.connect(whole=False).change(kind, ("theirs",))
+    assert (none.entries, none.removed) == ((), ("theirs",))
