@@ -66,7 +66,7 @@ def validate(resources: Resources) -> None:
     """
     with tempfile.TemporaryDirectory(prefix="envoy-") as folder:
         path = Path(folder) / "bootstrap.pb"  # read as it is served, without a detour over JSON
-        path.write_bytes(bootstrap(resources).SerializeToString())
+        path.write_bytes(bootstrap(_with_every_table_led_to(resources)).SerializeToString())
         command = [str(ENVOY), "--mode", "validate", "--log-level", "warning", "-c", str(path)]
         run = subprocess.run(command, capture_output=True, text=True, timeout=ANSWERS_WITHIN, check=False)
     if run.returncode or "deprecated" in run.stderr:
@@ -84,8 +84,6 @@ def bootstrap(resources: Resources) -> bootstrap_pb2.Bootstrap:
         static.clusters.add().ParseFromString(body)
     for body in resources.get(LISTENER, {}).values():
         static.listeners.add().ParseFromString(body)
-    for name in resources.get(ROUTES, {}) if LISTENER not in resources else ():
-        static.listeners.append(_listener_of(name))
     _resolve(static, resources)
     if SYSTEM_ROOTS not in resources.get(SECRET, {}):
         roots = static.secrets.add(name=SYSTEM_ROOTS)
@@ -108,7 +106,13 @@ def some_root() -> bytes:
     return dated.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
 
-def _listener_of(table: str) -> listener_pb2.Listener:
+def _with_every_table_led_to(resources: Resources) -> Resources:
+    """Add a listener for each route table, so that none stays unread."""
+    leading = {f"leads to {table}": _listener_of(table) for table in resources.get(ROUTES, {})}
+    return {**resources, LISTENER: {**resources.get(LISTENER, {}), **leading}}
+
+
+def _listener_of(table: str) -> bytes:
     """Return a listener that does nothing but lead to a route table."""
     manager = http_connection_manager_pb2.HttpConnectionManager(stat_prefix="table")
     manager.rds.route_config_name = table
@@ -116,7 +120,7 @@ def _listener_of(table: str) -> listener_pb2.Listener:
     listener = listener_pb2.Listener(name=f"leads to {table}")
     listener.address.pipe.path = f"@{table}"
     listener.filter_chains.add().filters.add(name="http").typed_config.Pack(manager)
-    return listener
+    return bytes(listener.SerializeToString())
 
 
 def _resolve(whole: message.Message, resources: Resources) -> None:

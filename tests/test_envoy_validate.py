@@ -6,7 +6,7 @@ from envoy.config.route.v3 import route_pb2
 from envoy.extensions.transport_sockets.tls.v3 import secret_pb2, tls_pb2
 
 from tests.envoy_validate import SYSTEM_ROOTS, RefusedByEnvoyError, some_root, validate
-from translator.envoy.resource import CLUSTER, ROUTES, SECRET
+from translator.envoy.resource import CLUSTER, LISTENER, ROUTES, SECRET
 
 
 def cluster_trusting(secret: str) -> bytes:
@@ -45,7 +45,7 @@ def test_a_secret_is_read_through_the_cluster_that_mentions_it() -> None:
 
 def test_a_route_to_a_cluster_that_is_nowhere_is_an_objection() -> None:
     with pytest.raises(RefusedByEnvoyError, match="unknown cluster 'pay'"):
-        validate({ROUTES: {"table": table_leading_to("pay")}})
+        validate({ROUTES: {"table": table_leading_to("pay")}, LISTENER: {}})
 
 
 def test_a_secret_that_is_nowhere_is_an_objection() -> None:
