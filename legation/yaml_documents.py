@@ -1,0 +1,99 @@
+"""Takes a file of YAML apart into its documents, each of which is read alone: a broken one harms no other."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import yaml
+
+from legation.yaml_values import Builder, Repeated, line_of
+
+LARGEST_FILE = 10 * 1024 * 1024
+MOST_DOCUMENTS = 20_000
+
+# A line that begins so is a marker wherever it stands, even inside a block of text; YAML has more line ends.
+_MARKER = re.compile("(?:\\A|(?<=[\n\r\x85\u2028\u2029]))(?:---|\\.\\.\\.)(?=\\s|\\Z)")
+_END = "..."
+
+
+class Document(NamedTuple):
+    """One document: its number and its first line, both counted from 1, and what it holds."""
+
+    number: int
+    line: int
+    value: object
+    repeated: tuple[Repeated, ...] = ()
+
+
+class Broken(NamedTuple):
+    """A document, or a whole file, that cannot be read, and why."""
+
+    number: int
+    line: int
+    message: str
+
+
+def read_documents(content: str | bytes) -> Iterator[Document | Broken]:
+    """Give every document of a file that is not empty; bytes must be UTF-8."""
+    if len(content) > LARGEST_FILE:
+        yield Broken(1, 1, f"is larger than {LARGEST_FILE // 1024 // 1024} MiB: split the file")
+        return
+    try:
+        text = content.decode() if isinstance(content, bytes) else content
+        text.encode()  # text from elsewhere may hold halves of characters, which no file can
+    except UnicodeError:
+        yield Broken(1, 1, "is not UTF-8: save it as UTF-8")
+        return
+    number, line = 0, 1
+    for piece in _pieces(text.removeprefix("\ufeff")):
+        if not _is_blank(piece):
+            number += 1
+            if number > MOST_DOCUMENTS:
+                yield Broken(number, line, f"is past the first {MOST_DOCUMENTS} documents: split the file")
+                return
+            yield _read(piece, number, line)
+        line += piece.count("\n")
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """Cut before every marker; a marker that ends a document goes with what follows it."""
+    start = 0
+    for marker in _MARKER.finditer(text):
+        yield text[start : marker.start()]
+        start = marker.start() if marker.group() != _END else marker.end()
+    yield text[start:]
+
+
+def _is_blank(piece: str) -> bool:
+    """Say whether there are only comments and directives, of which none means anything here."""
+    lines = piece.removeprefix("---").splitlines()
+    return all(not line.strip() or line.lstrip()[0] == "#" or line[0] == "%" for line in lines)
+
+
+def _read(piece: str, number: int, line: int) -> Document | Broken:
+    if piece.lstrip().startswith("%"):
+        return Broken(number, line, "begins with a directive: end the directives by a line ---")
+    builder = Builder()
+    try:
+        trouble = _build(piece, builder)
+    except yaml.MarkedYAMLError as error:
+        at = error.problem_mark.line if error.problem_mark else 0
+        return Broken(number, line, f"is no YAML: {error.problem} (line {line + at})")
+    except yaml.YAMLError as error:
+        return Broken(number, line, f"is no YAML: {str(error).splitlines()[0]}")
+    if trouble:
+        return Broken(number, line, f"{trouble.message} (line {line + trouble.line - 1})")
+    repeated = tuple(Repeated(path, line + at - 1) for path, at in builder.repeated)
+    return Document(number, line, builder.value, repeated)
+
+
+def _build(piece: str, builder: Builder) -> Broken | None:
+    loader = yaml.CSafeLoader(piece)
+    try:
+        while loader.check_event():
+            event = loader.get_event()
+            if event and (message := builder.take(event)):
+                return Broken(0, line_of(event), message)
+        return None
+    finally:
+        loader.dispose()
