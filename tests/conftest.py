@@ -8,3 +8,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if isinstance(item, pytest.Function) and hasattr(item.module, "running_envoy"):
             item.add_marker("envoy")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let golden cases be rewritten: `pytest --update-goldens tests/translator/test_cases.py`."""
+    parser.addoption(
+        "--update-goldens", action="store_true", help="rewrite the expected results of tests/cases"
+    )

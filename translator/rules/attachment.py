@@ -192,7 +192,7 @@ def _refusal(world: World, target: Ref, route: Ref, passed: tuple[int, int, int]
     if not allowed:
         return Refused(
             "NotAllowedByListeners",
-            f"no listener of {target} takes a {route.kind} from {route.name.namespace}",
+            f"no listener of {target} takes {route.kind}s from {route.name.namespace}",
         )
     if not hosted:
         return Refused(

@@ -143,6 +143,6 @@ def _speak(world: World, port: ServicePort, traffic: Traffic) -> Backend | Refus
     if spoken is None or (traffic is Traffic.GRPC and said in ("kubernetes.io/ws", "kubernetes.io/wss")):
         return Refused(
             "UnsupportedProtocol",
-            f"{port} says {said} by its appProtocol, which a {traffic.value} cannot speak",
+            f"{port} says {said} by its appProtocol, which is not spoken by {traffic.value}",
         )
     return Backend(port, Protocol.HTTP2 if natural is Protocol.HTTP2 else spoken, policy)

@@ -8,6 +8,7 @@ from translator.objects.references import GATEWAY_GROUP
 from translator.rules import listeners
 from translator.rules.attachment import attached
 from translator.rules.backend_tls_status import crowded_out
+from translator.rules.certificates import server_certificate_warning
 from translator.rules.gateways import Delivery, binding, class_refusal, refusal
 from translator.rules.listener_sets import SETS_BY_GATEWAY, Slot, gateway_of, set_refusal, slots
 from translator.rules.ports import sites
@@ -146,8 +147,17 @@ def _listener_status(world: World, slot: Slot) -> ListenerStatus:
         name=slot.section,
         supported_kinds=tuple(RouteKind(GATEWAY_GROUP, kind) for kind in each.kinds),
         attached_routes=sum(route_refusal(world, route) is None for route in guests),
-        conditions=(*listeners.conditions(each), _listener_programmed(world, slot, each)),
+        conditions=(
+            *listeners.conditions(each, _warning(world, each)),
+            _listener_programmed(world, slot, each),
+        ),
     )
+
+
+def _warning(world: World, each: listeners.Listening) -> str:
+    """Say which shown certificates clients will refuse: the clock decides, so no plan may ask for it."""
+    found = (server_certificate_warning(world, name) for name in each.certificates)
+    return "; ".join(warning for warning in found if warning)
 
 
 def _listener_programmed(world: World, slot: Slot, each: listeners.Listening) -> Condition:

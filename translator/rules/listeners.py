@@ -94,7 +94,7 @@ def conflicts(world: World, gateway: Name) -> dict[Slot, Refused]:
     return lost
 
 
-def conditions(listening: Listening) -> tuple[Condition, ...]:
+def conditions(listening: Listening, warning: str = "") -> tuple[Condition, ...]:
     """Return what a listener's status says of it, save what Envoys made of it."""
     conflict, refusal = listening.conflict, listening.refusal or listening.conflict
     return (
@@ -108,7 +108,7 @@ def conditions(listening: Listening) -> tuple[Condition, ...]:
             "; ".join(each.message for each in listening.unresolved),
         )
         if listening.unresolved
-        else holds("ResolvedRefs"),
+        else holds("ResolvedRefs", message=warning),
     )
 
 

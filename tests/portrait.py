@@ -1,0 +1,253 @@
+"""What Envoys are served, in lines that people read: made from the bytes themselves, never from plans."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from cryptography import x509
+from envoy.config.cluster.v3 import cluster_pb2
+from envoy.config.endpoint.v3 import endpoint_pb2
+from envoy.config.listener.v3 import listener_components_pb2, listener_pb2
+from envoy.config.route.v3 import route_components_pb2, route_pb2
+from envoy.extensions.transport_sockets.tls.v3 import common_pb2, secret_pb2, tls_pb2
+from google.protobuf import any_pb2, symbol_database
+
+from translator.envoy.clusters import REFUSED
+from translator.envoy.resource import CLUSTER, ENDPOINTS, LISTENER, ROUTES, SECRET
+from translator.translate import Resources
+
+DNS = re.compile(r"\(\?i\)\((.+)\|\\\*\)(\\\..+)")
+ANY_LABEL = "[a-z0-9_-]+"
+ALL_VERSIONS = "1.2 to 1.3"
+
+
+def clusters(resources: Resources) -> dict[str, str]:
+    """Say how each backend is spoken to; the cluster that refused shares end in is the same everywhere."""
+    read = (cluster_pb2.Cluster.FromString(each.body) for each in resources[CLUSTER].values())
+    return {each.name: _cluster(each) for each in read if each.name != REFUSED}
+
+
+def endpoints(resources: Resources) -> dict[str, str]:
+    """Say where the pods of each Service port are."""
+    read = (
+        endpoint_pb2.ClusterLoadAssignment.FromString(each.body) for each in resources[ENDPOINTS].values()
+    )
+    return {each.cluster_name: ", ".join(_addresses(each)) or "nowhere" for each in read}
+
+
+def secrets(resources: Resources) -> dict[str, str]:
+    """Say whose certificates each secret holds."""
+    read = (secret_pb2.Secret.FromString(each.body) for each in resources[SECRET].values())
+    return {each.name: ", ".join(_subjects(each)) for each in read}
+
+
+def routes(resources: Resources) -> dict[str, dict[str, list[str]]]:
+    """Say of each hostname of each table what is matched, in this order, and where it goes."""
+    read = (route_pb2.RouteConfiguration.FromString(each.body) for each in resources[ROUTES].values())
+    return {
+        table.name: {
+            domain: [_route(route) for route in host.routes]
+            for host in table.virtual_hosts
+            for domain in host.domains
+        }
+        for table in read
+    }
+
+
+def listeners(resources: Resources) -> dict[str, list[str]]:
+    """Say what meets a connection at each port."""
+    read = (listener_pb2.Listener.FromString(each.body) for each in resources[LISTENER].values())
+    return {each.name: [f"at {', '.join(_bound(each))}", *_stands(each)] for each in read}
+
+
+def opened(wrapped: any_pb2.Any) -> Any:  # noqa: ANN401  any message
+    """Unpack a message of whatever type it says."""
+    return symbol_database.Default().GetSymbol(wrapped.TypeName()).FromString(wrapped.value)
+
+
+def _cluster(cluster: cluster_pb2.Cluster) -> str:
+    if cluster.type == cluster_pb2.Cluster.STATIC and not cluster.load_assignment.endpoints:
+        return "always fails"
+    spoken = "".join(_http(opened(each)) for each in cluster.typed_extension_protocol_options.values())
+    if not cluster.HasField("transport_socket"):
+        return f"plaintext{spoken}"
+    context = opened(cluster.transport_socket.typed_config)
+    return f"TLS{_versions(context.common_tls_context)} as {context.sni}{spoken}, " + ", ".join(
+        _handshake(context.common_tls_context)
+    )
+
+
+def _http(options: Any) -> str:  # noqa: ANN401  generated, without annotations
+    return " HTTP/2" if options.HasField("explicit_http_config") else " HTTP/1.1 or HTTP/2"
+
+
+def _versions(common: tls_pb2.CommonTlsContext) -> str:
+    name = common_pb2.TlsParameters.TlsProtocol.Name
+    parameters = common.tls_params
+    bounds = (parameters.tls_minimum_protocol_version, parameters.tls_maximum_protocol_version)
+    least, most = (name(each).removeprefix("TLSv").replace("_", ".") for each in bounds)
+    said = f"{least} to {most}" if least != most else least
+    return "" if said == ALL_VERSIONS else f" {said}"
+
+
+def _handshake(common: tls_pb2.CommonTlsContext) -> Iterator[str]:
+    for what, values in (
+        ("ALPN", common.alpn_protocols),
+        ("ciphers", common.tls_params.cipher_suites),
+        ("curves", common.tls_params.ecdh_curves),
+    ):
+        if values:
+            yield f"{what} {' '.join(values)}"
+    proof = common.combined_validation_context
+    proved = [_proved(each) for each in proof.default_validation_context.match_typed_subject_alt_names]
+    yield f"proves {' or '.join(proved) or 'no name'}"
+    roots = proof.validation_context_sds_secret_config
+    yield f"trusts {roots.name}" if roots.name else "trusts anybody"
+
+
+def _proved(wanted: Any) -> str:  # noqa: ANN401  generated, without annotations
+    kind = common_pb2.SubjectAltNameMatcher.SanType.Name(wanted.san_type)
+    said = wanted.matcher.exact or _name(wanted.matcher.safe_regex.regex)
+    return f"{kind} {said}"
+
+
+def _name(regex: str) -> str:
+    """Read the expression that a DNS name was made into; one of another form is shown as it is."""
+    if (found := DNS.fullmatch(regex)) is None:
+        return regex
+    first = "*" if found[1] == ANY_LABEL else found[1]
+    return re.sub(r"\\(.)", r"\1", first + found[2])
+
+
+def _addresses(assignment: endpoint_pb2.ClusterLoadAssignment) -> Iterator[str]:
+    for locality in assignment.endpoints:
+        for each in locality.lb_endpoints:
+            place = each.endpoint.address.socket_address
+            yield _place(place.address, place.port_value)
+
+
+def _place(address: str, port: int) -> str:
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def _subjects(secret: secret_pb2.Secret) -> list[str]:
+    pem = (
+        secret.validation_context.trusted_ca.inline_string
+        or secret.tls_certificate.certificate_chain.inline_string
+    )
+    return [each.subject.rfc4514_string() for each in x509.load_pem_x509_certificates(pem.encode())]
+
+
+def _route(route: route_components_pb2.Route) -> str:
+    match route.WhichOneof("action"):
+        case "direct_response":
+            then = f"answers {route.direct_response.status}"
+        case "redirect":
+            then = f"redirects to {_redirect(route.redirect)}"
+        case _:
+            then = " and ".join(_clusters(route.route))
+    return f"{_match(route.match)} -> {then}{''.join(_changes(route))}"
+
+
+def _match(match: route_components_pb2.RouteMatch) -> str:
+    paths = {
+        "path": f"Exact {match.path}",
+        "prefix": f"PathPrefix {match.prefix}",
+        "path_separated_prefix": f"PathPrefix {match.path_separated_prefix}",
+        "safe_regex": f"Regex {match.safe_regex.regex}",
+    }
+    headers = [
+        f"{each.name}={each.string_match.exact or f'~{each.string_match.safe_regex.regex}'}"
+        for each in match.headers
+    ]
+    path = paths[match.WhichOneof("path_specifier")]
+    return " ".join([*(["gRPC"] if match.HasField("grpc") else []), path, *headers])
+
+
+def _clusters(action: route_components_pb2.RouteAction) -> Iterator[str]:
+    if action.cluster:
+        yield action.cluster
+    parts = action.weighted_clusters.clusters
+    total = sum(part.weight.value for part in parts)
+    for part in parts:
+        aborts = [opened(each).abort.http_status for each in part.typed_per_filter_config.values()]
+        said = ", ".join(f" answered {status}" for status in aborts)
+        yield f"{Fraction(part.weight.value, total)} {part.name}{said}"
+
+
+def _redirect(action: route_components_pb2.RedirectAction) -> str:
+    code = route_components_pb2.RedirectAction.RedirectResponseCode.Name(action.response_code)
+    host = action.host_redirect or "the same host"
+    port = f":{action.port_redirect}" if action.port_redirect else ""
+    return f"{action.scheme_redirect or 'the same scheme'}, {host}{port} ({code})"
+
+
+def _changes(route: route_components_pb2.Route) -> Iterator[str]:
+    for each in route.request_headers_to_add:
+        action = "sets" if each.append_action == each.OVERWRITE_IF_EXISTS_OR_ADD else "adds"
+        yield f", {action} {each.header.key}={each.header.value}"
+    for name in route.request_headers_to_remove:
+        yield f", removes {name}"
+
+
+def _bound(listener: listener_pb2.Listener) -> Iterator[str]:
+    for each in (listener.address, *(more.address for more in listener.additional_addresses)):
+        place = each.socket_address
+        udp = "/udp" if place.protocol == place.UDP else ""
+        yield f"{_place(place.address, place.port_value)}{udp}"
+
+
+def _stands(listener: listener_pb2.Listener) -> Iterator[str]:
+    if listener.HasField("udp_listener_config"):
+        for each in listener.listener_filters:
+            yield f"datagrams -> {' and '.join(_by_hash(opened(each.typed_config).matcher))}"
+    for chain in listener.filter_chains:
+        names = " ".join(chain.filter_chain_match.server_names)
+        yield f"{_client(chain, names)} -> {' and '.join(_network(chain))}"
+
+
+def _client(chain: listener_components_pb2.FilterChain, names: str) -> str:
+    if chain.filter_chain_match.transport_protocol != "tls":
+        return "anything"
+    said = f"TLS for {names or 'any other name'}"
+    if not chain.HasField("transport_socket"):
+        return f"{said}, passed through"
+    shown = opened(chain.transport_socket.typed_config).common_tls_context.tls_certificate_sds_secret_configs
+    return f"{said}, ended with {' '.join(each.name for each in shown)}"
+
+
+def _network(chain: listener_components_pb2.FilterChain) -> Iterable[str]:
+    [last] = chain.filters
+    read = opened(last.typed_config)
+    if last.name.endswith("http_connection_manager"):
+        return [f"routes {read.rds.route_config_name}"]
+    parts = read.weighted_clusters.clusters
+    total = sum(part.weight for part in parts)
+    return (
+        [read.cluster] if read.cluster else [f"{Fraction(part.weight, total)} {part.name}" for part in parts]
+    )
+
+
+def _by_hash(matcher: Any) -> Iterator[str]:  # noqa: ANN401  generated, without annotations
+    above = Fraction(1)
+    for each in matcher.matcher_list.matchers:
+        hashed = opened(each.predicate.single_predicate.custom_match.typed_config)
+        begins = Fraction(hashed.threshold, hashed.modulo)
+        yield f"{above - begins} {_sent_to(each.on_match)}"
+        above = begins
+    last = _sent_to(matcher.on_no_match)
+    yield last if above == 1 else f"{above} {last}"
+
+
+def _sent_to(action: Any) -> str:  # noqa: ANN401  generated, without annotations
+    return str(opened(action.action.typed_config).cluster)
+
+
+SECTIONS: Mapping[str, Any] = {
+    "clusters": clusters,
+    "endpoints": endpoints,
+    "listeners": listeners,
+    "routes": routes,
+    "secrets": secrets,
+}
