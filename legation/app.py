@@ -72,6 +72,7 @@ class Everything:
         self._pump = Pump(Workbench(asks_envoys=asks), (self._take, self._telemetry.take))
         self._news = asyncio.Event()
         self._stopping = asyncio.Event()
+        self._begun = self._held = False
         self._proxies: asyncio.Task[None] | None = None
 
     async def run(self) -> Overview:
@@ -79,7 +80,7 @@ class Everything:
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, self._stop)
         async with aclosing(watch(self._settings.folder)) as updates:
-            self._read(await anext(updates), self._facts())
+            self._read(await anext(updates))
             async with AsyncExitStack() as doors:
                 await self._open(doors)
                 return await self._serve(updates)
@@ -113,9 +114,16 @@ class Everything:
         binding = Binding(self._settings.address, self._settings.port_offset)
         return (the_time(), Stated(BINDING, binding), Stated(SYSTEM_ROOTS, self._roots is not None))
 
-    def _read(self, update: Update, facts: Sequence[Change] = ()) -> None:
+    def _read(self, update: Update) -> None:
+        """Pass on what the folder says; until it is safe for the first time, nothing is served."""
         self._standing.problems = update.problems
-        self._pump.put((*facts, *update.changes))
+        self._held = update.held
+        batch = (*(() if self._begun else self._facts()), *update.changes)
+        if batch and not update.held:
+            self._pump.put(batch)
+            self._begun = True
+        self._announcer.announce()
+        self._news.set()
 
     async def _follow(self, updates: AsyncIterator[Update]) -> None:
         async for update in updates:
@@ -166,12 +174,12 @@ class Everything:
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(CHECK_WITHIN):
-                while not (self._stopping.is_set() or (self._standing.ready and self._is_settled())):
+                while not (self._stopping.is_set() or self._held or self._is_settled()):
                     self._news.clear()
                     await self._news.wait()
 
     def _is_settled(self) -> bool:
-        return all(gateway.is_settled for gateway in self._standing.gateways())
+        return self._standing.ready and all(gateway.is_settled for gateway in self._standing.gateways())
 
 
 async def _opened(doors: AsyncExitStack, door: AbstractAsyncContextManager[T], what: str) -> T:

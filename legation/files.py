@@ -15,7 +15,7 @@ from watchfiles import Change, awatch
 
 from legation.change import Put
 from legation.disk import SUFFIXES, Stamp, Unreadable, list_manifests, read_manifest, stamp_of
-from legation.folder import Folder, Reading
+from legation.folder import Folder, Reading, about_file
 from legation.manifests import Problem, read_manifests
 
 QUIET_MS = 15  # a writer that pauses this long has finished
@@ -29,6 +29,7 @@ class Update(Struct, frozen=True):
 
     changes: tuple[Put, ...]
     problems: tuple[Problem, ...]
+    held: bool = False  # changes are held back: something may be missing that forbids them
 
 
 class Files:
@@ -46,9 +47,9 @@ class Files:
         if not self._root.exists():
             return self._update({str(self._root): "is gone; its objects are kept as they were"})
         listing = list_manifests(self._root)
-        for name in self._folder.paths() - listing.files.keys():
-            if not any(name.startswith(f"{folder}/") for folder in listing.closed):
-                self._forget(name)
+        unseen = {name for folder in listing.closed for name in self._files_below(folder)}
+        for name in self._folder.paths() - listing.files.keys() - unseen:
+            self._forget(name)
         for name, path in listing.files.items():
             stamp = stamp_of(path)
             if str(path) in written or name in self._emptied or self._stamps.get(name, ...) != stamp:
@@ -57,8 +58,14 @@ class Files:
         return self._update(listing.closed)
 
     def _update(self, closed: Mapping[str, str]) -> Update:
-        refused = (Problem(path, None, None, None, why) for path, why in sorted(closed.items()))
-        return Update(self._folder.changes(), (*refused, *self._folder.problems()))
+        refused = (about_file(path, why) for path, why in sorted(closed.items()))
+        unknown = any(not self._files_below(folder) for folder in closed)
+        held = unknown or self._folder.is_unsafe()
+        changes = () if held else self._folder.changes()
+        return Update(changes, (*refused, *self._folder.problems()), held)
+
+    def _files_below(self, folder: str) -> list[str]:
+        return [name for name in self._folder.paths() if name.startswith(f"{folder}/")]
 
     def _forget(self, name: str) -> None:
         self._stamps.pop(name, None)
@@ -68,10 +75,10 @@ class Files:
     def _take(self, name: str, path: Path, now: float) -> None:
         text = read_manifest(path, self._root)
         if isinstance(text, Unreadable):
-            self._folder.take(name, Reading(problems=(Problem(name, None, None, None, text.why),)))
+            self._folder.take(name, Reading(problems=(about_file(name, text.why),)))
         elif text.strip() or not self._folder.has_objects(name) or self._stays_empty(name, now):
             self._emptied.pop(name, None)
-            self._folder.take(name, Reading(*map(tuple, read_manifests(text, name))))
+            self._folder.take(name, Reading(*read_manifests(text, name)))
 
     def _stays_empty(self, name: str, now: float) -> bool:
         return now - self._emptied.setdefault(name, now) >= BELIEVE_EMPTY_AFTER
@@ -124,6 +131,7 @@ async def _changed(root: Path) -> AsyncGenerator[frozenset[str]]:
                 yield _paths(changes)
         finally:
             following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
 
 
 def _paths(changes: Collection[tuple[Change, str]]) -> frozenset[str]:

@@ -5,12 +5,14 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
+from legation.folder import WHOLE_FILE
 from legation.manifests import Problem
 from legation.written_status import Condition, WrittenStatus, read_status
 from translator.names import Ref
 from translator.rules.gateways import CONTROLLER
 
-READING, REFUSED, DEGRADED, OURS = "not read", "refused", "served with a remark", "our mistake"
+READING, PASSED_OVER = "not read", "passed over"
+REFUSED, DEGRADED, OURS = "refused", "served with a remark", "our mistake"
 CONSEQUENCES = frozenset({"Programmed"})  # says again what another condition of the same object said
 REMEDIES = MappingProxyType({
     "NoMatchingParent": "name a listener and a port that the Gateway has, or leave both out",
@@ -42,7 +44,7 @@ class Finding(Struct, frozen=True):
     @property
     def is_problem(self) -> bool:
         """Tell what is not done from what is done with a remark."""
-        return self.group != DEGRADED
+        return self.group not in (DEGRADED, PASSED_OVER)
 
 
 def findings(
@@ -61,9 +63,10 @@ REPORT_IT = "it stays as it was; please report this with the manifest"
 
 
 def _unread(problem: Problem) -> Finding:
-    place = problem.file if problem.document is None else f"{problem.file}, document {problem.document}"
-    where = f"{place}: {problem.field}" if problem.field else place
-    return Finding(READING, str(problem.object or ""), where, problem.message)
+    place = str(problem.place) if problem.place.document != WHOLE_FILE else problem.place.source
+    where = f"{place}: {problem.path}" if problem.path else place
+    group = READING if problem.severity == "error" else PASSED_OVER
+    return Finding(group, str(problem.about or ""), where, problem.message)
 
 
 def _of(ref: Ref, status: WrittenStatus) -> Iterable[Finding]:

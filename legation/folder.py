@@ -1,7 +1,8 @@
 """What a folder's files say together: each file's last good state, and which of two files has an object.
 
-A file that cannot be read whole keeps the objects it had; a new one gives those that could be read. An object
-that two files have is the first file's, by path. Nothing here opens a file.
+A file that cannot be read whole keeps the objects it had; a new one gives those that could be read. A new one
+in which a BackendTLSPolicy may be hidden makes the folder unsafe: without it, there could be plaintext where
+TLS was asked for. An object that two files have is the first file's, by path. Nothing here opens a file.
 """
 
 from bisect import insort
@@ -11,11 +12,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from legation.change import Put
-from legation.manifests import Loaded, Problem
+from legation.manifests import Loaded, Place, Problem
 from translator.names import Name, Ref
-from translator.objects.kinds import Object, name_of
+from translator.objects.backend_tls_policy import BackendTLSPolicy
+from translator.objects.kinds import KINDS, Object, name_of
 
 Key = tuple[type, Name]
+
+
+WHOLE_FILE = 0  # in the place of a document's number
+KEPT = "kept as it was before; what it says now is not used"
+HOLDS = (
+    "may hold a BackendTLSPolicy that nobody could read yet, so no change takes effect until it is repaired"
+)
+
+_HARMLESS = frozenset(info.kind for info in KINDS if info.type is not BackendTLSPolicy)
 
 
 class Reading(Struct, frozen=True):
@@ -31,6 +42,7 @@ class Folder:
     def __init__(self) -> None:
         """Begin without files."""
         self._good: dict[str, Mapping[Key, Loaded]] = {}
+        self._unsafe: set[str] = set()
         self._problems: dict[str, tuple[Problem, ...]] = {}
         self._paths: dict[Key, list[str]] = {}
         self._told: dict[Key, Object] = {}
@@ -41,20 +53,28 @@ class Folder:
         return bool(self._good.get(path))
 
     def take(self, path: str, reading: Reading) -> None:
-        """Take what a file says now; one with problems keeps the good state it had."""
-        if reading.problems and self._good.get(path):
-            kept = Problem(path, None, None, None, "kept as it was before; what it says now is not used")
-            self._problems[path] = (*reading.problems, kept)
+        """Take what a file says now; one with mistakes keeps the good state it had."""
+        mistakes = [problem for problem in reading.problems if problem.severity == "error"]
+        if mistakes and self._good.get(path):
+            self._problems[path] = (*reading.problems, about_file(path, KEPT))
             return
-        first, again = _first_of_each(reading.loaded)
-        self._problems[path] = (*reading.problems, *again)
-        self._replace(path, first)
+        self._unsafe.discard(path)
+        self._problems[path] = reading.problems
+        if any(_may_hide_a_policy(problem) for problem in mistakes):
+            self._unsafe.add(path)
+            self._problems[path] += (about_file(path, HOLDS),)
+        self._replace(path, {(type(one.thing), name_of(one.thing)): one for one in reading.loaded})
 
     def drop(self, path: str) -> None:
         """Forget a file that is gone, with its objects."""
         self._problems.pop(path, None)
+        self._unsafe.discard(path)
         self._replace(path, {})
         self._good.pop(path, None)
+
+    def is_unsafe(self) -> bool:
+        """Say whether something may be missing without which nothing new should be served."""
+        return bool(self._unsafe)
 
     def paths(self) -> frozenset[str]:
         """Name the files that are known."""
@@ -91,28 +111,24 @@ class Folder:
         paths = self._paths.get(key)
         if paths is None:
             return () if before is None else (Put(kind, name, None),)
-        after = _numbered(self._good[paths[0]][key].object, before)
+        after = _numbered(self._good[paths[0]][key].thing, before)
         self._told[key] = after
         return () if after == before else (Put(kind, name, after),)
 
     def _in_two_files(self, key: Key, path: str, winner: str) -> Problem:
-        here, there = self._good[path][key], self._good[winner][key]
-        message = (
-            f"is also in {winner}, document {there.document}; that one is used, because its path is first"
-        )
-        return Problem(path, here.document, _ref(key), None, message)
+        here, there = self._good[path][key].place, self._good[winner][key].place
+        message = f"is also in {there}: that one is used, because its path is first; remove one"
+        return Problem(here, message, Ref(key[0].__name__, key[1]))
 
 
-def _first_of_each(loaded: Iterable[Loaded]) -> tuple[dict[Key, Loaded], list[Problem]]:
-    """Keep the first of each object in one file."""
-    first: dict[Key, Loaded] = {}
-    again: list[Problem] = []
-    for one in loaded:
-        key = (type(one.object), name_of(one.object))
-        if (before := first.setdefault(key, one)) is not one:
-            message = f"is already in document {before.document} of this file; that one is used"
-            again.append(Problem(one.source, one.document, _ref(key), None, message))
-    return first, again
+def about_file(path: str, message: str) -> Problem:
+    """Find fault with a whole file."""
+    return Problem(Place(path, WHOLE_FILE), message)
+
+
+def _may_hide_a_policy(problem: Problem) -> bool:
+    """Tell what is certainly something else."""
+    return problem.about is None or problem.about.kind not in _HARMLESS
 
 
 def _numbered(now: Object, before: Object | None) -> Object:
@@ -126,11 +142,6 @@ def _numbered(now: Object, before: Object | None) -> Object:
 
 def _next(thing: Object) -> Object:
     return replace(thing, metadata=replace(thing.metadata, generation=thing.metadata.generation + 1))
-
-
-def _ref(key: Key) -> Ref:
-    kind, name = key
-    return Ref(kind.__name__, name)
 
 
 def _place(key: Key) -> tuple[str, Name]:

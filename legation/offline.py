@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from legation.disk import Unreadable, list_manifests, read_manifest
-from legation.folder import Folder, Reading
+from legation.folder import Folder, Reading, about_file
 from legation.manifests import Problem, read_manifests
 from legation.pump import Outcome, Workbench, the_time
 from translator.world import World
@@ -26,9 +26,7 @@ def translated(paths: Iterable[Path]) -> Offline:
     for root in paths:
         listing = list_manifests(root)
         for name, why in listing.closed.items():
-            folder.take(
-                str(root / name), Reading(problems=(Problem(str(root / name), None, None, None, why),))
-            )
+            folder.take(str(root / name), Reading(problems=(about_file(str(root / name), why),)))
         for path in listing.files.values():
             folder.take(str(path), _reading(path, root))
     workbench = Workbench(asks_envoys=False)
@@ -39,5 +37,5 @@ def translated(paths: Iterable[Path]) -> Offline:
 def _reading(path: Path, root: Path) -> Reading:
     text = read_manifest(path, root)
     if isinstance(text, Unreadable):
-        return Reading(problems=(Problem(str(path), None, None, None, text.why),))
-    return Reading(*map(tuple, read_manifests(text, str(path))))
+        return Reading(problems=(about_file(str(path), text.why),))
+    return Reading(*read_manifests(text, str(path)))
