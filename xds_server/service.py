@@ -213,11 +213,12 @@ class Conversation(Struct, frozen=True):
     async def speak(self, control_plane: str) -> None:
         """Send whatever is newest whenever the client has room for it."""
         frame = whole_frame if self.seat.whole else delta_frame
-        while True:
-            self.wake.clear()
-            while (response := self.hub.next(self.seat)) is not None:
-                await self.call.write(frame(response, control_plane))
-            await self._doze(self.seat.stream.wake_at)
+        with suppress(grpc.aio.InternalError):  # the client went while we wrote
+            while True:
+                self.wake.clear()
+                while (response := self.hub.next(self.seat)) is not None:
+                    await self.call.write(frame(response, control_plane))
+                await self._doze(self.seat.stream.wake_at)
 
     async def _doze(self, until: float | None) -> None:
         with suppress(TimeoutError):

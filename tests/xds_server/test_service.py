@@ -1,0 +1,365 @@
+"""Real gRPC streams to a real server in one process: what carries, what ends, what it costs the others."""
+
+import asyncio
+import gc
+import stat
+import weakref
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import grpc
+import pytest
+from envoy.service.discovery.v3 import discovery_pb2
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msgspec import Struct
+
+from tests.xds_server.honest_envoy import GROUP, cluster, plain
+from xds_server.admission import Limits, Node, Peer, Refusal
+from xds_server.hub import Hub
+from xds_server.report import Report, TurnedAway
+from xds_server.service import SERVICE, Address, Terms, serving
+from xds_server.snapshot import CDS, EDS, LDS, SDS, Resource, Snapshot
+
+WITHIN = 20.0
+UNLIMITED = (("grpc.max_receive_message_length", -1),)
+WHOLE, DELTA = "StreamAggregatedResources", "DeltaAggregatedResources"
+BOTH = pytest.mark.parametrize("method", [WHOLE, DELTA], ids=["whole", "delta"])
+TERMS = Terms(control_plane="legation-0/test", drain=0.0)
+
+
+class Served(Struct, frozen=True):
+    """A running server, with what it reported."""
+
+    hub: Hub
+    channel: grpc.aio.Channel
+    reports: list[Report]
+
+    def publish(self, **named: dict[str, Resource]) -> None:
+        kinds = {"cds": CDS, "eds": EDS, "sds": SDS, "lds": LDS}
+        offered = {kinds[kind]: resources for kind, resources in named.items()}
+        self.hub.publish(GROUP, Snapshot.of(offered, self.hub.snapshot(GROUP)))
+
+    def call(self, method: str) -> "Call":
+        return Call(self.channel.stream_stream(f"/{SERVICE}/{method}")(), method)
+
+
+class Call:
+    """The client's end of one stream."""
+
+    def __init__(self, stream: grpc.aio.StreamStreamCall, method: str) -> None:
+        self.stream = stream
+        self.delta = method == DELTA
+
+    async def say(self, type_url: str, *names: str, node: str | None = GROUP, nonce: str = "") -> None:
+        if self.delta:
+            delta = discovery_pb2.DeltaDiscoveryRequest(type_url=type_url, response_nonce=nonce)
+            delta.resource_names_subscribe.extend(names)
+            request = delta
+        else:
+            request = discovery_pb2.DiscoveryRequest(type_url=type_url, response_nonce=nonce)
+            request.resource_names.extend(names)
+        if node is not None:
+            request.node.id, request.node.cluster = "envoy-1", node
+        await self.stream.write(request.SerializeToString())
+
+    async def hear(self) -> discovery_pb2.DiscoveryResponse | discovery_pb2.DeltaDiscoveryResponse:
+        kind = discovery_pb2.DeltaDiscoveryResponse if self.delta else discovery_pb2.DiscoveryResponse
+        return kind.FromString(await asyncio.wait_for(self.stream.read(), WITHIN))
+
+    async def bodies(self) -> list[bytes]:
+        response = await self.hear()
+        return [(each.resource if self.delta else each).value for each in response.resources]
+
+    async def end(self) -> tuple[grpc.StatusCode, str]:
+        code = await asyncio.wait_for(self.stream.code(), WITHIN)
+        return code, await self.stream.details()
+
+
+@asynccontextmanager
+async def served(terms: Terms = TERMS, limits: Limits | None = None) -> AsyncIterator[Served]:
+    reports: list[Report] = []
+    hub = Hub(reports.append, limits=limits or Limits())
+    async with (
+        serving(hub, [Address("127.0.0.1:0")], terms) as [port],
+        grpc.aio.insecure_channel(f"127.0.0.1:{port}", UNLIMITED) as channel,
+    ):
+        yield Served(hub, channel, reports)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Served]:
+    async with served() as running:
+        running.publish(cds={"a": cluster("v1")}, sds={"s": plain("v1")})
+        yield running
+
+
+async def eventually(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(WITHIN):
+        while not holds():  # noqa: ASYNC110 - the server sets no event for a client's end
+            await asyncio.sleep(0.01)
+
+
+@BOTH
+async def test_an_envoy_is_served_over_grpc(server: Served, method: str) -> None:
+    call = server.call(method)
+    await call.say(CDS)
+    assert await call.bodies() == [cluster("v1").body]
+    server.publish(cds={"a": cluster("v2")})
+    await call.say(CDS, nonce="unknown")
+    first = server.hub.connected()[0]
+    assert (first.envoy.group, first.envoy.node) == (GROUP, "envoy-1")
+
+
+@pytest.mark.rule(52)
+@BOTH
+async def test_every_response_says_which_control_plane_sent_it(server: Served, method: str) -> None:
+    call = server.call(method)
+    await call.say(CDS)
+    await call.say(SDS, "s")
+    heard = [await call.hear(), await call.hear()]
+    assert {response.control_plane.identifier for response in heard} == {"legation-0/test"}
+    assert {response.type_url for response in heard} == {CDS, SDS}
+
+
+@pytest.mark.rule(17)
+@BOTH
+async def test_only_the_first_request_must_say_the_node(server: Served, method: str) -> None:
+    call = server.call(method)
+    await call.say(CDS)
+    await call.hear()
+    await call.say(SDS, "s", node=None)
+    assert await call.bodies() == [b"v1"]
+
+
+@pytest.mark.rule(68)
+@BOTH
+async def test_a_stream_that_does_not_say_who_it_is_is_ended(server: Served, method: str) -> None:
+    call = server.call(method)
+    await call.say(CDS, node=None)
+    assert (await call.end())[0] == grpc.StatusCode.INVALID_ARGUMENT
+
+
+@pytest.mark.rule(68)
+@BOTH
+async def test_a_request_without_a_type_is_refused(server: Served, method: str) -> None:
+    call = server.call(method)
+    await call.say("")
+    assert (await call.end())[0] == grpc.StatusCode.INVALID_ARGUMENT
+
+
+@pytest.mark.rule(61)
+@BOTH
+@pytest.mark.parametrize("claim", ["", "edge", "a/b/c", "a/ b", "/b"])
+async def test_a_node_of_no_gateway_is_turned_away(server: Served, method: str, claim: str) -> None:
+    call = server.call(method)
+    await call.say(CDS, node=claim)
+    assert await call.end() == (grpc.StatusCode.PERMISSION_DENIED, "node.cluster must be NAMESPACE/GATEWAY")
+    assert server.reports == [TurnedAway(claim, "envoy-1", "node.cluster must be NAMESPACE/GATEWAY")]
+
+
+@pytest.mark.rule(61)
+async def test_whose_an_envoy_is_is_decided_by_the_peer_and_not_by_its_words() -> None:
+    def group_of(node: Node, peer: Peer) -> str | Refusal:
+        assert peer.address.startswith("ipv4:127.0.0.1:")
+        return GROUP if node.cluster == "a lie" else Refusal("no")
+
+    async with served(Terms(group_of=group_of, drain=0.0)) as server:
+        server.publish(cds={"a": cluster("v1")})
+        call = server.call(WHOLE)
+        await call.say(CDS, node="a lie")
+        assert await call.bodies() == [cluster("v1").body]
+
+
+@pytest.mark.rule(67)
+@BOTH
+async def test_an_unknown_type_is_left_alone_and_the_stream_lives(server: Served, method: str) -> None:
+    call = server.call(method)
+    await call.say("type.googleapis.com/of.another.Planet", "x")
+    await call.say("type.googleapis.com/envoy.service.runtime.v3.Runtime")
+    await call.say(CDS)
+    assert (await call.hear()).type_url == CDS
+
+
+@pytest.mark.rule(69)
+@BOTH
+@pytest.mark.parametrize("first", [True, False])
+async def test_garbage_ends_its_own_stream_only(server: Served, method: str, *, first: bool) -> None:
+    good, bad = server.call(method), server.call(method)
+    for call in [good] if first else [good, bad]:
+        await call.say(CDS)
+        await call.hear()
+    await bad.stream.write(b"\xff\xff\xff")
+    assert (await bad.end())[0] == grpc.StatusCode.INVALID_ARGUMENT
+    await good.say(SDS, "s")
+    assert await good.bodies() == [b"v1"]
+    await eventually(lambda: len(server.hub.connected()) == 1)
+
+
+@pytest.mark.rule(69)
+@given(raw=st.binary(max_size=300), method=st.sampled_from([WHOLE, DELTA]), opened=st.booleans())
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_no_bytes_make_a_stream_end_without_a_reason(
+    server: Served, raw: bytes, method: str, *, opened: bool
+) -> None:
+    call = server.call(method)
+    if opened:
+        await call.say(CDS)
+        await call.hear()
+    await call.stream.write(raw)
+    await call.stream.done_writing()
+    code, _ = await call.end()
+    assert code in {grpc.StatusCode.OK, grpc.StatusCode.INVALID_ARGUMENT}
+
+
+@pytest.mark.rule(70)
+@BOTH
+async def test_many_and_enormous_names_are_served_while_others_are(server: Served, method: str) -> None:
+    many = {f"name-{number}": plain("x") for number in range(20_000)}
+    odd = {"\u0000\u2028\U0001f980": plain("odd"), "n" * 65_536: plain("huge"), "": plain("empty")}
+    server.publish(eds=many | odd, sds={"s": plain("v1")})
+    big, small = server.call(method), server.call(method)
+    await big.say(EDS, *many, *odd)
+    await small.say(SDS, "s")
+    assert await small.bodies() == [b"v1"]
+    assert len(await big.bodies()) == 20_003
+
+
+@pytest.mark.rule(46)
+@pytest.mark.rule(70)
+async def test_a_burst_of_changes_reaches_an_envoy_as_its_last(server: Served) -> None:
+    call = server.call(DELTA)
+    await call.say(CDS)
+    first = await call.hear()
+    for number in range(300):
+        server.publish(cds={"a": cluster(f"burst {number}")})
+    await call.say(CDS, nonce=first.nonce)
+    assert await call.bodies() == [cluster("burst 299").body]
+
+
+@pytest.mark.rule(46)
+async def test_an_envoy_that_does_not_read_costs_one_message_and_then_gets_the_newest(server: Served) -> None:
+    slow, quick = server.call(WHOLE), server.call(WHOLE)
+    big = 8 << 20
+    server.publish(cds={"a": Resource(b"0" * big)}, sds={"s": plain("v1")})
+    await slow.say(CDS)
+    await eventually(lambda: any(one.versions for one in server.hub.connected()))
+    for number in range(1, 5):
+        server.publish(cds={"a": Resource(f"{number}".encode() * big)}, sds={"s": plain("v1")})
+    await quick.say(SDS, "s")
+    assert await quick.bodies() == [b"v1"]
+    stuck = await slow.hear()
+    await slow.say(CDS, nonce=stuck.nonce)
+    assert [body[:1] for body in await slow.bodies()] == [b"4"]
+
+
+@pytest.mark.rule(49)
+async def test_a_request_beyond_the_size_limit_is_refused(server: Served) -> None:
+    call = server.call(WHOLE)
+    await call.say(CDS, "n" * (5 << 20))
+    assert (await call.end())[0] == grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+@pytest.mark.rule(71)
+@BOTH
+async def test_a_stream_may_not_ask_for_too_many_names(method: str) -> None:
+    async with served(limits=Limits(names=10)) as server:
+        call = server.call(method)
+        await call.say(EDS, *map(str, range(11)))
+        assert await call.end() == (grpc.StatusCode.RESOURCE_EXHAUSTED, "too many names")
+        assert server.reports == [TurnedAway(GROUP, "envoy-1", "too many names")]
+
+
+@pytest.mark.rule(71)
+async def test_a_group_may_not_open_too_many_streams() -> None:
+    async with served(limits=Limits(streams=1)) as server:
+        server.publish(cds={"a": cluster("v1")})
+        first, second = server.call(WHOLE), server.call(WHOLE)
+        await first.say(CDS)
+        await first.hear()
+        await second.say(CDS)
+        assert (await second.end())[0] == grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+@pytest.mark.rule(71)
+async def test_a_group_may_not_ask_too_often() -> None:
+    async with served(limits=Limits(requests_per_second=0.001, burst=2.0)) as server:
+        call = server.call(WHOLE)
+        for _ in range(3):
+            await call.say(CDS)
+        assert await call.end() == (grpc.StatusCode.RESOURCE_EXHAUSTED, "too many requests")
+
+
+@pytest.mark.rule(53)
+@BOTH
+async def test_nothing_of_a_stream_outlives_it(server: Served, method: str) -> None:
+    calls = [server.call(method) for _ in range(4)]
+    for call in calls:
+        await call.say(CDS)
+        await call.hear()
+    seats = [weakref.ref(seat.stream) for seat in server.hub._groups[GROUP].seats.values()]
+    await calls[0].stream.done_writing()
+    assert (await calls[0].end())[0] == grpc.StatusCode.OK
+    for call in calls[1:]:
+        call.stream.cancel()
+    await eventually(lambda: server.hub.connected() == [])
+    gc.collect()
+    await eventually(lambda: [seat() for seat in seats] == [None] * 4)
+
+
+@pytest.mark.rule(53)
+@BOTH
+async def test_a_stream_that_says_nothing_ends_in_peace(server: Served, method: str) -> None:
+    call = server.call(method)
+    await call.stream.done_writing()
+    assert (await call.end())[0] == grpc.StatusCode.OK
+    assert server.reports == []
+
+
+@pytest.mark.rule(51)
+@BOTH
+async def test_a_server_that_stops_ends_its_streams_well_and_says_nothing_more(method: str) -> None:
+    async with served(Terms(drain=0.05)) as server:
+        server.publish(cds={"a": cluster("v1")})
+        calls = [server.call(method) for _ in range(3)]
+        for call in calls:
+            await call.say(CDS)
+            await call.hear()
+    for call in calls:
+        assert (await call.end())[0] in {grpc.StatusCode.OK, grpc.StatusCode.CANCELLED}
+
+
+@pytest.mark.rule(57)
+@BOTH
+async def test_an_unknown_gateway_hears_nothing_until_it_is_known(server: Served, method: str) -> None:
+    call = server.call(method)
+    await call.say(LDS, node="shop/later")
+    await eventually(lambda: len(server.hub.connected()) == 1)
+    heard = asyncio.ensure_future(call.hear())
+    server.publish(cds={"a": cluster("v2")})
+    assert not heard.done()
+    server.hub.publish("shop/later", Snapshot.of({LDS: {"l": plain("v1")}}))
+    response = await heard
+    assert len(response.resources) == 1
+
+
+async def test_fetching_once_is_not_served(server: Served) -> None:
+    fetch = server.channel.unary_unary("/envoy.service.discovery.v3.ClusterDiscoveryService/FetchClusters")
+    with pytest.raises(grpc.aio.AioRpcError) as failed:
+        await fetch(b"")
+    assert failed.value.code() == grpc.StatusCode.UNIMPLEMENTED
+
+
+async def test_a_socket_file_is_its_owners_alone(tmp_path: Path) -> None:
+    path = tmp_path / "xds.sock"
+    hub = Hub(lambda _report: None)
+    async with serving(hub, [Address(f"unix:{path}")], TERMS):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        async with grpc.aio.insecure_channel(f"unix:{path}") as channel:
+            served_ = Served(hub, channel, [])
+            served_.publish(cds={"a": cluster("v1")})
+            call = served_.call(DELTA)
+            await call.say(CDS)
+            assert await call.bodies() == [cluster("v1").body]
+    assert not path.exists()
