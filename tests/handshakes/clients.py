@@ -25,14 +25,24 @@ class Security(Struct, frozen=True):
     server_name: str
 
 
-async def get(place: Place, host: str, path: str = "/", tls: Security | None = None) -> int | None:
+async def send(kind: str, place: Place, host: str, roots: ssl.SSLContext) -> int | None:
+    """Send one request as a kind of route carries it."""
+    match kind:
+        case "GRPCRoute":
+            return await call(place, host)
+        case "TLSRoute":
+            return await get(place, host, tls=Security(roots, host))
+        case _:
+            return await get(place, host)
+
+
+async def get(place: Place, host: str, tls: Security | None = None) -> int | None:
     """Return the status of one answer on a connection of its own; None when it is closed without one."""
+    request = f"GET / HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n"
+    head = b""
     async with asyncio.timeout(WITHIN):
-        head = b""
-        with suppress(ConnectionError, ssl.SSLError):
-            head = await _head(
-                place, f"GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n", tls
-            )
+        with suppress(ConnectionError, ssl.SSLEOFError):
+            head = await _head(place, request, tls)
     return int(head.split()[1]) if head else None
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from tests.handshakes.backends import Backend, grpc_backend, http_backend, speaks
 from tests.handshakes.cases import AUTHORITIES, CASES, SYSTEM, Case
-from tests.handshakes.clients import Security, call, get
+from tests.handshakes.clients import send
 from tests.handshakes.manifests import (
     Json,
     edge,
@@ -51,16 +51,8 @@ class Stage(Struct, frozen=True):
 
     async def ask(self, kind: str, name: str) -> int | None:
         """Send one request through a route, as that kind of route carries it."""
-        host = hostname(kind, name)
-        match kind:
-            case "HTTPRoute":
-                return await get(self.rig.place(HTTP), host)
-            case "GRPCRoute":
-                return await call(self.rig.place(HTTP), host)
-            case "TLSRoute":
-                return await get(self.rig.place(TLS), host, tls=Security(self.clients, host))
-            case _:
-                return await get(self.rig.place(TCP_PORTS[name]), host)
+        port = {"TLSRoute": TLS, "TCPRoute": TCP_PORTS[name]}.get(kind, HTTP)
+        return await send(kind, self.rig.place(port), hostname(kind, name), self.clients)
 
 
 def hostname(kind: str, name: str) -> str:
