@@ -41,7 +41,10 @@ def read(written: tuple[HTTPRouteFilter, ...] | tuple[GRPCRouteFilter, ...]) -> 
     for each in written:
         match each.type:
             case "RequestHeaderModifier" if each.request_header_modifier is not None:
-                headers = _header_changes(each.request_header_modifier)
+                changes = _header_changes(each.request_header_modifier)
+                if isinstance(changes, Refused):
+                    return changes
+                headers = changes
             case "RequestRedirect" if isinstance(each, HTTPRouteFilter) and each.request_redirect is not None:
                 found = _redirect(each.request_redirect)
                 if isinstance(found, Refused):
@@ -52,12 +55,20 @@ def read(written: tuple[HTTPRouteFilter, ...] | tuple[GRPCRouteFilter, ...]) -> 
     return Filters(headers, redirect)
 
 
-def _header_changes(written: HTTPHeaderFilter) -> HeaderChanges:
-    return HeaderChanges(
+def _header_changes(written: HTTPHeaderFilter) -> HeaderChanges | Refused:
+    """Read changes of headers; Envoy takes no table with one that would break a request's own frame."""
+    changes = HeaderChanges(
         set=tuple((header.name, header.value) for header in written.set),
         add=tuple((header.name, header.value) for header in written.add),
         remove=written.remove,
     )
+    for name in (*dict(changes.set), *dict(changes.add), *changes.remove):
+        if name.startswith(":") or name.lower() == "host":
+            return Refused("UnsupportedValue", f"filters: header {name} cannot be changed; use a URL rewrite")
+    for name, value in (*changes.set, *changes.add):
+        if any(char in value for char in "\0\r\n"):
+            return Refused("UnsupportedValue", f"filters: the value for header {name} has a line break in it")
+    return changes
 
 
 def _redirect(written: HTTPRequestRedirectFilter) -> Redirect | Refused:
