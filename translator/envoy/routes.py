@@ -15,6 +15,7 @@ from translator.memo import query
 from translator.rules import tables
 from translator.rules.backends import Backend, Share
 from translator.rules.filters import HeaderChanges, Redirect
+from translator.rules.gateways import BINDING
 from translator.rules.http_routes import Fail, Forward
 from translator.rules.matches import HttpMatch, PathExact, PathPattern, PathPrefix
 from translator.rules.tables import Entry, Table
@@ -56,7 +57,8 @@ def join(table: Table, parts: Sequence[Part]) -> Resource:
 @query
 def virtual_host(world: World, table: Table, hostname: str) -> Part:
     """Build one virtual host, its routes in the order in which requests try them."""
-    return build(table, hostname, tables.virtual_host(world, table, hostname))
+    seen = table._replace(port=table.port + world.fact(BINDING).port_offset)  # by clients, so by redirects
+    return build(seen, hostname, tables.virtual_host(world, table, hostname))
 
 
 def build(table: Table, hostname: str, entries: Sequence[Entry]) -> Part:
