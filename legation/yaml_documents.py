@@ -66,12 +66,15 @@ def _pieces(text: str) -> Iterator[str]:
 
 def _is_blank(piece: str) -> bool:
     """Say whether there are only comments and directives, of which none means anything here."""
-    lines = piece.removeprefix("---").splitlines()
-    return all(not line.strip() or line.lstrip()[0] == "#" or line[0] == "%" for line in lines)
+    return all(line[0] == "%" for line in _meaningful(piece.removeprefix("---")))
+
+
+def _meaningful(piece: str) -> Iterator[str]:
+    return (line for line in piece.splitlines() if line.strip() and line.lstrip()[0] != "#")
 
 
 def _read(piece: str, number: int, line: int) -> Document | Broken:
-    if piece.lstrip().startswith("%"):
+    if next(_meaningful(piece))[0] == "%":
         return Broken(number, line, "begins with a directive: end the directives by a line ---")
     builder = Builder()
     try:

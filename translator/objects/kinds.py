@@ -116,7 +116,7 @@ def name_of(thing: Object) -> Name:
 
 
 def as_manifest(thing: Object) -> dict[str, object]:
-    """Write an object as a manifest has it: version and kind first, defaults left out."""
+    """Write an object as a manifest has it: version and kind first, unset fields left out."""
     heading = {"apiVersion": thing.api_version, "kind": kind_of(thing).kind}
     body: dict[str, object] = msgspec.json.decode(msgspec.json.encode(thing))
     return {**heading, **{key: value for key, value in body.items() if key not in heading}}

@@ -24,7 +24,7 @@ from translator.objects.constraints import Between, Items, OneOf, Text
 
 _QUOTES = MappingProxyType(
     {
-        bool: ": YAML reads on, off, yes and no so; put it in quotes",
+        bool: ", as YAML reads on, off, yes and no: put it in quotes",
         int: ": put it in quotes",
         float: ": put it in quotes",
     }
