@@ -10,7 +10,7 @@ from typing import NamedTuple
 import yaml
 
 DEEPEST = 64
-MOST_VALUES = 2_000_000
+MOST_VALUES = 500_000
 MOST_ALIASED = 1_000_000
 
 _TAG = "tag:yaml.org,2002:"

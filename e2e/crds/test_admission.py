@@ -1,7 +1,7 @@
 """What we refuse in a manifest is what an API server with the published CRDs refuses."""
 
 import random
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
@@ -14,60 +14,86 @@ from translator.objects.admission.finding import Finding
 from translator.objects.kinds import KINDS, find_kind
 from translator.objects.references import GATEWAY_GROUP
 
+Manifest = dict[str, Any]
+
 MUTANTS = 300
-# One rule compares with the object as it was before, and one can only break where the schema is broken already,
+# One rule compares with the object as it was; the other can only break where the schema is broken already,
 # upon which an API server does not ask the rules.
 NEVER_ASKED = {"field is immutable", "type must be one of ['Exact', 'PathPrefix', 'RegularExpression']"}
-
 VERSIONS = [
     (info.kind, version) for info in KINDS if info.group == GATEWAY_GROUP for version in info.versions
-]  # fmt: skip
+]
+UNPUBLISHED: list[Manifest] = [
+    {"kind": "GatewayClass", "metadata": {"name": "a"}, "spec": {"controllerName": "example.com/controller"}},
+    {
+        "kind": "ReferenceGrant",
+        "metadata": {"name": "a"},
+        "spec": {
+            "from": [{"group": "", "kind": "Service", "namespace": "a"}],
+            "to": [{"group": "", "kind": "Service"}],
+        },
+    },
+]
+
+
+class Release(NamedTuple):
+    """The release of Gateway API we are compared with: its CRDs by kind, and the examples it publishes."""
+
+    oracle: Oracle
+    crds: dict[str, Manifest]
+    manifests: list[Manifest]
 
 
 @pytest.fixture(scope="session")
-def oracle(tmp_path_factory: pytest.TempPathFactory) -> Oracle:
-    return build(tmp_path_factory.mktemp("oracle"))
+def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
+    """Fetch the release once."""
+    oracle = build(tmp_path_factory.mktemp("oracle"))
+    crds = [
+        crd
+        for crd in documents(oracle, "config/crd/experimental")
+        if crd.get("kind") == "CustomResourceDefinition"
+    ]
+    manifests = [*documents(oracle, "examples"), *documents(oracle, "hack")]
+    return Release(
+        oracle,
+        {crd["spec"]["names"]["kind"]: crd for crd in crds if crd["spec"]["group"] == GATEWAY_GROUP},
+        [placed(manifest) for manifest in manifests if is_ours(manifest)],
+    )
 
 
-def crds(oracle: Oracle) -> dict[str, dict[str, Any]]:
-    texts = [path.read_text() for path in sorted(oracle.crds.glob("gateway.networking.k8s.io_*.yaml"))]
+def documents(oracle: Oracle, folder: str) -> list[Manifest]:
+    """Read all YAML below a folder of the release, right or wrong."""
+    texts = [path.read_text() for path in sorted((oracle.release / folder).rglob("*.yaml"))]
     loaded = [document for text in texts for document in yaml.load_all(text, yaml.CSafeLoader)]
-    return {crd["spec"]["names"]["kind"]: crd for crd in loaded if crd["kind"] == "CustomResourceDefinition"}
+    return [document for document in loaded if isinstance(document, dict)]
 
 
-def schema_of(crd: dict[str, Any], version: str) -> dict[str, Any]:
-    [schema] = [v["schema"]["openAPIV3Schema"] for v in crd["spec"]["versions"] if v["name"] == version]
-    return dict(schema)
+def is_ours(manifest: Manifest) -> bool:
+    """Say whether there is a CRD for a manifest."""
+    info = find_kind(manifest.get("apiVersion", ""), manifest.get("kind", ""))
+    return info is not None and info.group == GATEWAY_GROUP and "spec" in manifest
 
 
-def findings(manifest: dict[str, Any]) -> tuple[Finding, ...]:
+def placed(manifest: Manifest) -> Manifest:
+    """Say the namespace that a manifest without one gets."""
+    if manifest["kind"] == "GatewayClass":
+        return manifest
+    return {**manifest, "metadata": {"namespace": "default", **manifest["metadata"]}}
+
+
+def findings(manifest: Manifest) -> tuple[Finding, ...]:
+    """Say what we have against a manifest."""
     info = find_kind(manifest["apiVersion"], manifest["kind"])
     assert info
     answer = admit(manifest, info)
     return answer if isinstance(answer, tuple) else ()
 
 
-def published(oracle: Oracle) -> list[dict[str, Any]]:
-    """The examples that are published with the CRDs, right ones and wrong ones."""
-    texts = [
-        path.read_text()
-        for folder in ("examples", "hack")
-        for path in sorted((oracle.release / folder).rglob("*.yaml"))
-    ]
-    loaded = [document for text in texts for document in yaml.load_all(text, yaml.CSafeLoader)]
-    objects = [thing for thing in loaded if isinstance(thing, dict) and "spec" in thing]
-    return [
-        thing
-        for thing in objects
-        if (info := find_kind(thing.get("apiVersion", ""), thing.get("kind", "")))
-        and info.group == GATEWAY_GROUP
-    ]
-
-
-def disagreements(oracle: Oracle, objects: list[dict[str, Any]]) -> list[str]:
-    texts = [yaml.safe_dump(thing, sort_keys=False) for thing in objects]
-    ours = [findings(thing) for thing in objects]
-    theirs = oracle.judge(objects)
+def disagreements(release: Release, manifests: list[Manifest]) -> list[str]:
+    """Show the manifests that only one of us refuses."""
+    texts = [yaml.safe_dump(manifest, sort_keys=False) for manifest in manifests]
+    ours = [findings(manifest) for manifest in manifests]
+    theirs = release.oracle.judge(manifests)
     return [
         f"{text}\nours: {found}\ntheirs: {refused}"
         for text, found, refused in zip(texts, ours, theirs, strict=True)
@@ -75,81 +101,50 @@ def disagreements(oracle: Oracle, objects: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def place(thing: dict[str, Any]) -> dict[str, Any]:
-    """Say the namespace that a manifest without one gets."""
-    info = find_kind(thing["apiVersion"], thing["kind"])
-    assert info
-    return {**thing, "metadata": {"namespace": "default", **thing["metadata"]}} if info.namespaced else thing
-
-
-def test_the_published_examples_are_judged_alike(oracle: Oracle) -> None:
-    objects = [place(thing) for thing in published(oracle)]
-    assert len(objects) > 100
-    assert disagreements(oracle, objects) == []
-
-
-def test_the_examples_of_the_rules_are_judged_alike(oracle: Oracle) -> None:
-    objects = [thing for example in examples() for thing in (example.accepted, example.refused)]
-    assert disagreements(oracle, objects) == []
-
-
-def test_every_rule_of_the_crds_has_an_example_that_breaks_it(oracle: Oracle) -> None:
-    wanted = {
-        (kind, rule["message"])
-        for kind, crd in crds(oracle).items()
-        for rule in rules_below(crd["spec"]["versions"])
-    }
-    messages = {message for _, message in wanted} - NEVER_ASKED
-    said = "\n".join(
-        refusal.detail
-        for refused in oracle.judge([example.refused for example in examples()])
-        for refusal in refused
-    )
-    assert {message for message in messages if message not in said} == set()
-    assert len(messages) == 93
-
-
-def rules_below(schema: Any) -> list[dict[str, str]]:  # noqa: ANN401  a piece of a schema
+def messages_below(schema: object) -> set[str]:
+    """Gather what the rules of a schema say when they are broken; a status is nobody's to write."""
     if isinstance(schema, list):
-        return [rule for item in schema for rule in rules_below(item)]
+        return {message for item in schema for message in messages_below(item)}
     if not isinstance(schema, dict):
-        return []
-    own = schema.get("x-kubernetes-validations", [])
-    return [*own, *(rule for key, value in schema.items() if key != "status" for rule in rules_below(value))]
+        return set()
+    own = {rule["message"] for rule in schema.get("x-kubernetes-validations", [])}
+    return own.union(*(messages_below(below) for key, below in schema.items() if key != "status"))
+
+
+def test_the_published_examples_are_judged_alike(release: Release) -> None:
+    """Right ones and wrong ones."""
+    assert len(release.manifests) > 100
+    assert disagreements(release, release.manifests) == []
+
+
+def test_the_examples_of_the_rules_are_judged_alike(release: Release) -> None:
+    """What `make test` takes for right and wrong is so."""
+    manifests = [manifest for example in examples() for manifest in (example.accepted, example.refused)]
+    assert disagreements(release, manifests) == []
+
+
+def test_every_rule_of_the_crds_has_an_example_that_breaks_it(release: Release) -> None:
+    """None of the rules is forgotten."""
+    wanted = messages_below([crd["spec"]["versions"] for crd in release.crds.values()]) - NEVER_ASKED
+    refusals = release.oracle.judge(example.refused for example in examples())
+    said = "\n".join(refusal.detail for refused in refusals for refusal in refused)
+    assert {message for message in wanted if message not in said} == set()
 
 
 @pytest.mark.parametrize(("kind", "version"), VERSIONS)
-def test_objects_that_are_nearly_right_are_judged_alike(oracle: Oracle, kind: str, version: str) -> None:
-    schema = schema_of(crds(oracle)[kind], version)
-    seeds = [thing for thing in published(oracle) if thing["kind"] == kind]
-    seeds += [example.accepted for example in examples() if example.accepted["kind"] == kind]
-    seeds += MINIMAL.get(kind, [])
-    chance = random.Random(f"{kind} {version}")  # noqa: S311  a test wants the same objects again
-    objects = []
-    for seed in seeds:
-        valid = place({**seed, "apiVersion": f"{GATEWAY_GROUP}/{version}"})
-        objects += mutants(valid, schema, chance, max(20, MUTANTS // len(seeds)))
-    assert disagreements(oracle, objects) == []
-    accepted = sum(not refused for refused in oracle.judge(objects))
-    assert 0 < accepted < len(objects)
-
-
-MINIMAL: dict[str, list[dict[str, Any]]] = {
-    "GatewayClass": [
-        {
-            "kind": "GatewayClass",
-            "metadata": {"name": "a"},
-            "spec": {"controllerName": "example.com/controller"},
-        }
-    ],
-    "ReferenceGrant": [
-        {
-            "kind": "ReferenceGrant",
-            "metadata": {"name": "a"},
-            "spec": {
-                "from": [{"group": "", "kind": "Service", "namespace": "a"}],
-                "to": [{"group": "", "kind": "Service"}],
-            },
-        }
-    ],
-}
+def test_manifests_that_are_nearly_right_are_judged_alike(release: Release, kind: str, version: str) -> None:
+    """Few changes to what is right lead to the borders of every rule."""
+    [schema] = [
+        served["schema"]["openAPIV3Schema"]
+        for served in release.crds[kind]["spec"]["versions"]
+        if served["name"] == version
+    ]
+    right = [*release.manifests, *UNPUBLISHED, *(example.accepted for example in examples())]
+    seeds = [placed({**manifest, "apiVersion": f"{GATEWAY_GROUP}/{version}"}) for manifest in right]
+    seeds = [seed for seed in seeds if seed["kind"] == kind]
+    chance = random.Random(f"{kind} {version}")  # noqa: S311  a test wants the same manifests again
+    count = max(20, MUTANTS // len(seeds))
+    manifests = [mutant for seed in seeds for mutant in mutants(seed, schema, chance, count)]
+    assert disagreements(release, manifests) == []
+    accepted = sum(not refused for refused in release.oracle.judge(manifests))
+    assert 0 < accepted < len(manifests)

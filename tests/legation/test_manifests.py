@@ -8,6 +8,7 @@ import pytest
 
 from legation.manifests import Loaded, Place, Problem, read_manifests, without_duplicates
 from legation.yaml_documents import LARGEST_FILE, MOST_DOCUMENTS
+from legation.yaml_values import MOST_VALUES
 from translator.names import Name, Ref
 from translator.objects.config_map import ConfigMap
 from translator.objects.endpoint_slice import EndpointSlice
@@ -258,6 +259,7 @@ def test_a_scalar_means_what_kubernetes_takes_it_for(written: str, means: str) -
 
 def test_a_file_that_is_no_text_of_ours_is_one_problem() -> None:
     assert problems(b"\xff\xfea") == [(1, "", "is not UTF-8: save it as UTF-8")]
+    assert "has more than 500000 values: split the file" in problems("-\n" * (MOST_VALUES + 1))[0][2]
     assert problems("\ud800") == [(1, "", "is not UTF-8: save it as UTF-8")]
     assert problems(b" " * (LARGEST_FILE + 1)) == [(1, "", "is larger than 10 MiB: split the file")]
     assert problems("a: \x00")[0][2].startswith("is no YAML")

@@ -80,4 +80,5 @@ def test_a_secret_is_decoded_when_asked_and_shows_nothing() -> None:
     text = f'{{"metadata": {{"name": "a", "namespace": "b"}}, "data": {data}}}'
     secret = msgspec.json.decode(text, type=Secret)
     assert [secret.value(key) for key in ("good", "bad", "worse", "none")] == [b"xyz", None, None, None]
+    assert msgspec.structs.replace(secret, string_data={"good": "plain"}).value("good") == b"plain"
     assert repr(secret) == "Secret(b/a: bad, good, worse)"

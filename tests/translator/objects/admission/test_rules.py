@@ -1,5 +1,7 @@
 """Every rule that the CRDs state in CEL: what it accepts, what it refuses and where it says so."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from tests.translator.objects.admission.rule_examples import Example, examples
@@ -8,7 +10,7 @@ from translator.objects.admission.finding import Finding
 from translator.objects.kinds import find_kind
 
 
-def findings(manifest: dict[str, object]) -> tuple[Finding, ...]:
+def findings(manifest: Mapping[str, object]) -> tuple[Finding, ...]:
     info = find_kind(str(manifest["apiVersion"]), str(manifest["kind"]))
     assert info
     answer = admit(manifest, info)
