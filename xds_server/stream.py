@@ -69,8 +69,9 @@ class Stream:
         return response
 
     def _note_overdue(self, moment: Moment, type_url: str, change: Change) -> None:
-        for (kind, name), waited in moment.overdue.items():
-            if kind == type_url and (name in change.updates or name in change.removed):
+        for name in sorted(change.updates.keys() | change.removed):
+            waited = moment.overdue.get((type_url, name))
+            if waited is not None:
                 self.reports.append(Overdue(self.envoy, type_url, name, waited))
 
     def _report(self, type_url: str, verdict: Verdict) -> None:

@@ -199,6 +199,14 @@ def test_a_cluster_goes_some_time_after_the_last_route_to_it_was_replaced(*, who
 
 
 @pytest.mark.rule(36)
+def test_clusters_that_nobody_used_go_together() -> None:
+    client = settled(Server(), {CDS: {**TWO, "c3": cluster("v1")}}, whole=False)
+    assert client.publish({CDS: ONE}) == []
+    [gone] = client.hear_after(GRACE)
+    assert gone.removed == ("c2", "c3")
+
+
+@pytest.mark.rule(36)
 @BOTH
 def test_a_cluster_that_comes_back_in_time_never_went(*, whole: bool) -> None:
     client = settled(Server(), offer(RDS, "c1", clusters=ONE), whole=whole)

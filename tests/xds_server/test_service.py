@@ -15,11 +15,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 
+from tests.pki import CLIENT, Authority
 from tests.xds_server.honest_envoy import GROUP, cluster, plain
 from xds_server.admission import Limits, Node, Peer, Refusal
 from xds_server.hub import Hub
 from xds_server.report import Report, TurnedAway
-from xds_server.service import SERVICE, Address, Terms, serving
+from xds_server.service import SERVICE, Address, Terms, serve, serving
 from xds_server.snapshot import CDS, EDS, LDS, SDS, Resource, Snapshot
 
 WITHIN = 20.0
@@ -363,3 +364,60 @@ async def test_a_socket_file_is_its_owners_alone(tmp_path: Path) -> None:
             await call.say(CDS)
             assert await call.bodies() == [cluster("v1").body]
     assert not path.exists()
+
+
+@pytest.mark.rule(51)
+async def test_a_cancelled_server_leaves_no_socket_file(tmp_path: Path) -> None:
+    path = tmp_path / "xds.sock"
+    running = asyncio.create_task(serve(Hub(lambda _report: None), [Address(f"unix:{path}")], TERMS))
+    await eventually(path.exists)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert not path.exists()
+
+
+@pytest.mark.rule(48)
+async def test_a_connection_may_be_given_an_age_so_that_envoys_spread_anew() -> None:
+    async with served(Terms(drain=0.0, longest_connection=0.2)) as server:
+        server.publish(cds={"a": cluster("v1")})
+        call = server.call(DELTA)
+        await call.say(CDS)
+        await call.hear()
+        await call.end()
+        await eventually(lambda: server.hub.connected() == [])
+
+
+@pytest.mark.rule(61)
+async def test_a_certificate_can_decide_whose_an_envoy_is() -> None:
+    authority = Authority("the xDS channel")
+    mine = "spiffe://legation/ns/shop/gateway/edge"
+    server_side = authority.issue(dns=["legation"])
+    client_side = authority.issue(uri=[mine], eku=[CLIENT])
+    credentials = grpc.ssl_server_credentials(
+        [(server_side.key_pem.encode(), server_side.chain_pem.encode())],
+        root_certificates=authority.pem.encode(),
+        require_client_auth=True,
+    )
+
+    def proved(_node: Node, peer: Peer) -> str | Refusal:
+        names = peer.proofs["x509_subject_alternative_name"]
+        return GROUP if mine.encode() in names else Refusal("not yours")
+
+    hub = Hub(lambda _report: None)
+    hub.publish(GROUP, Snapshot.of({CDS: {"a": cluster("v1")}}))
+    roots = authority.pem.encode()
+    own = grpc.ssl_channel_credentials(roots, client_side.key_pem.encode(), client_side.chain_pem.encode())
+    stranger = grpc.ssl_channel_credentials(roots)
+    called = (("grpc.ssl_target_name_override", "legation"),)
+    terms = Terms(group_of=proved, drain=0.0)
+    async with (
+        serving(hub, [Address("127.0.0.1:0", credentials)], terms) as [port],
+        grpc.aio.secure_channel(f"127.0.0.1:{port}", own, called) as channel,
+        grpc.aio.secure_channel(f"127.0.0.1:{port}", stranger, called) as nobody,
+    ):
+        call = Served(hub, channel, []).call(DELTA)
+        await call.say(CDS, node="a lie")
+        assert await call.bodies() == [cluster("v1").body]
+        code, _ = await Served(hub, nobody, []).call(DELTA).end()
+        assert code == grpc.StatusCode.UNAVAILABLE

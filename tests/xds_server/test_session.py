@@ -374,3 +374,30 @@ def test_endpoints_and_secrets_of_before_a_reconnect_are_sent_again_with_their_p
     new = {**old, CDS: {"c": cluster("v2", "e", "s")}}
     heard = client.publish(new)
     assert [(r.type_url, names(r)) for r in heard] == [(CDS, ["c"]), (EDS, ["e"]), (SDS, ["s"])]
+
+
+@pytest.mark.rule(66)
+def test_a_returning_client_keeps_its_last_good_clusters_while_a_nameless_culprit_is_sought() -> None:
+    server = Server()
+    server.publish({CDS: {"a": plain("v1"), "b": plain("v1")}})
+    client = server.connect(whole=True)
+    [before] = client.take_all(client.want(CDS))
+    client.leave()
+    server.publish({CDS: {"a": plain("v1"), "b": plain("v2")}})
+    client = server.connect(whole=True)
+    [all_] = client.want(CDS, version=before.version)
+    [first] = client.nack(all_, "a constraint failed")
+    [second] = client.ack(first)
+    heard = [bodies(all_), bodies(first), bodies(second)]
+    assert heard == [{"a": "v1", "b": "v2"}, {"a": "v1", "b": "v1"}, {"a": "v1", "b": "v2"}]
+    assert client.nack(second, "a constraint failed") == []
+
+
+@pytest.mark.rule(23)
+def test_a_returning_client_that_refused_the_only_listener_is_told_that_the_others_are_gone() -> None:
+    server = Server()
+    server.publish({LDS: {"new": plain("bad")}})
+    client = server.connect(whole=True)
+    [all_] = client.want(LDS, version="old")
+    [none] = client.nack(all_, "no")
+    assert none.entries == ()

@@ -191,6 +191,15 @@ def test_what_nobody_wants_any_more_is_not_updated(*, whole: bool) -> None:
     assert client.publish({EDS: {**THREE, "b": plain("new")}}) == []
 
 
+@pytest.mark.rule(10)
+def test_what_was_let_go_of_on_its_way_is_not_held() -> None:
+    client = talk(whole=False)
+    [both] = client.change(EDS, ("a", "b"))
+    client.change(EDS, unsubscribe=("b",))
+    client.ack(both)
+    assert client.seat.stream.holdings()[EDS].keys() == {"a"}
+
+
 @pytest.mark.rule(11)
 @BOTH
 def test_a_name_said_twice_comes_once(*, whole: bool) -> None:
