@@ -12,7 +12,7 @@ from envoy_data_plane.envoy.config.bootstrap.v3 import (
     BootstrapDynamicResources,
     BootstrapStaticResources,
 )
-from envoy_data_plane.envoy.config.cluster.v3 import Cluster, ClusterDiscoveryType
+from envoy_data_plane.envoy.config.cluster.v3 import Cluster, ClusterDiscoveryType, ClusterDnsLookupFamily
 from envoy_data_plane.envoy.config.core.v3 import (
     Address,
     AggregatedConfigSource,
@@ -160,6 +160,7 @@ def _xds_cluster(start: Start) -> Cluster:
     return Cluster(
         name=XDS_CLUSTER,
         type=_discovery(start.xds),
+        dns_lookup_family=ClusterDnsLookupFamily.ALL,  # a name may have an address that nobody listens on
         connect_timeout=timedelta(seconds=1),
         typed_extension_protocol_options={
             "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": Any.pack(options)
@@ -176,7 +177,7 @@ def _discovery(xds: Socket | HostPort) -> ClusterDiscoveryType:
         case Socket():
             return ClusterDiscoveryType.STATIC
         case HostPort():
-            return ClusterDiscoveryType.STRICT_DNS  # takes an IP address as well
+            return ClusterDiscoveryType.LOGICAL_DNS  # takes an IP address as well
 
 
 def _mutual_tls(files: ClientFiles) -> TransportSocket:
@@ -187,8 +188,9 @@ def _mutual_tls(files: ClientFiles) -> TransportSocket:
         trusted_ca=_file(files.server_ca), match_typed_subject_alt_names=[name]
     )
     ours = TlsCertificate(certificate_chain=_file(files.certificate), private_key=_file(files.key))
+    only = TlsParametersTlsProtocol.TLSv1_3  # as a maximum, Envoy's clients have 1.2 unless told otherwise
     context = CommonTlsContext(
-        tls_params=TlsParameters(tls_minimum_protocol_version=TlsParametersTlsProtocol.TLSv1_3),
+        tls_params=TlsParameters(tls_minimum_protocol_version=only, tls_maximum_protocol_version=only),
         tls_certificates=[ours],
         validation_context=trust,
         alpn_protocols=["h2"],

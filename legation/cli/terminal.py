@@ -31,8 +31,10 @@ def fail(what: str, remedy: str = "") -> NoReturn:
     raise typer.Exit(CANNOT_TELL)
 
 
-def host_port(text: str) -> HostPort:
-    """Read HOST:PORT; an IPv6 address stands in brackets."""
+def host_port(text: str | HostPort) -> HostPort:
+    """Read HOST:PORT; an IPv6 address stands in brackets. A default has been read already."""
+    if isinstance(text, HostPort):
+        return text
     host, colon, port = text.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65535:  # noqa: PLR2004  # the highest port there is
         raise typer.BadParameter(NO_ADDRESS)

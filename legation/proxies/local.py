@@ -100,6 +100,7 @@ class Fleet:
             self._proxies[name] = Proxy(process.pid, starts, last.last_exit if last else "")
             tasks.create_task(relay(process, self._log.bind(gateway=str(name))))
             if not await _ends_first(process, leaving):
+                self._log.info("draining", gateway=str(name))
                 await end(process, home, self._launch.drain_within)
                 if process.returncode is None:
                     process.kill()

@@ -1,0 +1,140 @@
+"""`legation up` as a process, as a user starts it."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import aiohttp
+from msgspec import Struct
+
+from legation.standing import Overview, read_overview
+from tests.real_envoy import until
+
+STARTS_WITHIN = 60.0
+STOPS_WITHIN = 60.0
+ENDS_WITHIN = 120.0
+
+
+class Legation(Struct, frozen=True):
+    """A running `legation up`, and every line of its log so far."""
+
+    process: Process
+    lines: list[str]
+
+    async def logged(self, event: str, within: float = STARTS_WITHIN) -> dict[str, str]:
+        """Wait for a line of the log, and return the newest one."""
+
+        async def there() -> bool:
+            assert self.process.returncode is None, "\n".join(self.lines)
+            return any(entry.get("event") == event for entry in self.entries())
+
+        await until(there, within=within)
+        return [entry for entry in self.entries() if entry.get("event") == event][-1]
+
+    def entries(self) -> list[dict[str, str]]:
+        """Read the log."""
+        return [json.loads(line) for line in self.lines if line.startswith("{")]
+
+    async def admin(self) -> str:
+        """Return where the admin port is."""
+        return (await self.logged("admin port"))["url"].rstrip("/")
+
+    async def overview(self) -> Overview:
+        """Ask how things stand."""
+        async with (
+            aiohttp.ClientSession() as session,
+            session.get(f"{await self.admin()}/api/v1/status") as answer,
+        ):
+            return read_overview(await answer.read())
+
+    async def pids(self) -> list[int]:
+        """Return the processes of its Envoys."""
+        processes = [gateway.process for gateway in (await self.overview()).gateways]
+        return [process.pid for process in processes if process and process.pid]
+
+    def stop(self) -> None:
+        """Ask it to end, as an init system does."""
+        self.process.send_signal(signal.SIGTERM)
+
+
+@asynccontextmanager
+async def legation_up(folder: Path, *flags: str) -> AsyncIterator[Legation]:
+    """Run until the block ends; then it must end by itself, with every Envoy it started."""
+    command = [sys.executable, "-m", "legation", "up", str(folder), "--admin", "127.0.0.1:0", *flags]
+    process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=PIPE, env=environment())
+    running = Legation(process, [])
+    async with asyncio.TaskGroup() as tasks:
+        assert process.stderr is not None
+        tasks.create_task(_collect(process.stderr, running.lines))
+        try:
+            yield running
+        finally:
+            await _ended(running)
+
+
+async def run(*arguments: str) -> tuple[int, str, str]:
+    """Run a command to its end; return its exit code and what it wrote."""
+    command = [sys.executable, "-m", "legation", *arguments]
+    process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=PIPE, env=environment())
+    try:
+        out, err = await asyncio.wait_for(process.communicate(), ENDS_WITHIN)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return process.returncode or 0, out.decode(), err.decode()
+
+
+def environment() -> dict[str, str]:
+    """Let a child find the packages that the tests are about, installed or not."""
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "TERM": "dumb"}
+
+
+def free_port() -> int:
+    """Return a port that nobody has just now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def is_alive(pid: int) -> bool:
+    """Say whether a process is there."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+async def eventually(holds: Callable[[], object], within: float = STARTS_WITHIN) -> None:
+    """Wait for what only looking can tell."""
+
+    async def there() -> bool:
+        return bool(holds())
+
+    await until(there, within=within)
+
+
+async def _collect(stream: asyncio.StreamReader, lines: list[str]) -> None:
+    while line := await stream.readline():
+        lines.append(line.decode(errors="replace").rstrip("\n"))
+
+
+async def _ended(running: Legation) -> None:
+    process = running.process
+    if process.returncode is None:
+        running.stop()
+    try:
+        await asyncio.wait_for(process.wait(), STOPS_WITHIN)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        raise
