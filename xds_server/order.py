@@ -43,11 +43,10 @@ class Order:
 
     def sent(self, type_url: str, change: Change) -> None:
         """Remember what a response obliges us to send after it, and end the waits it fulfils."""
-        for name in change.updates.keys() | change.removed:
-            self.arriving.pop((type_url, name), None)
-            self.leaving.pop((type_url, name), None)
-            if type_url == CDS:
-                self.warming.pop(name, None)
+        names = change.updates.keys() | change.removed
+        self._end_waits(type_url, lambda name: name in names)
+        if type_url == CDS:
+            self.warming = {name: needs for name, needs in self.warming.items() if name not in names}
         if type_url in (CDS, LDS):
             for entry in change.updates.values():
                 self._owe_children(entry)
@@ -71,9 +70,11 @@ class Order:
 
     def prune(self, session: Session) -> None:
         """End the waits of names about which nothing is open any more."""
+        self._end_waits(session.type_url, lambda name: name not in session.unsettled)
+
+    def _end_waits(self, type_url: str, ended: Callable[[str], bool]) -> None:
         for waits in (self.arriving, self.leaving):
-            stale = [key for key in waits if key[0] == session.type_url and key[1] not in session.unsettled]
-            for key in stale:
+            for key in [key for key in waits if key[0] == type_url and ended(key[1])]:
                 del waits[key]
 
 
