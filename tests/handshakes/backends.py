@@ -51,6 +51,8 @@ async def http_backend(speech: Speech) -> AsyncIterator[Backend]:
 
     async def answer(connection: Pair) -> None:
         reader, writer = connection
+        if await reader.readexactly(1) != b"G":
+            raise ConnectionAbortedError  # a greeting that this server does not understand
         told.append((await reader.readuntil(b"\r\n\r\n")).decode())
         writer.write(GREETING + ending)
         await writer.drain()

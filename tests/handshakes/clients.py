@@ -72,6 +72,6 @@ async def _head(place: Place, request: str, tls: Security | None) -> bytes:
         await writer.drain()
         return await reader.readline()
     finally:
-        writer.close()
-        with suppress(ConnectionError, ssl.SSLError):
+        writer.transport.abort()  # nobody waits for a goodbye
+        with suppress(ConnectionError):
             await writer.wait_closed()

@@ -2,7 +2,8 @@
 
 A hostname belongs to the most specific listener of its port, and only routes attached there answer for it.
 Among those, rules of a route that names the host more precisely come first, but a request that none of them
-takes goes on to the rules of the others.
+takes goes on to the rules of the others. A request for a name of another listener than the one whose
+certificate began its connection is misdirected: 421 has the client come again on a connection of its own.
 """
 
 from collections.abc import Iterator
@@ -15,9 +16,9 @@ from translator.names import Name, Ref
 from translator.rules import listeners
 from translator.rules.attachment import ROUTES, attached
 from translator.rules.hostnames import EVERY, narrowest, specificity
-from translator.rules.http_routes import HttpRule, rules
+from translator.rules.http_routes import Fail, HttpRule, rules
 from translator.rules.listener_sets import Slot, age, slots
-from translator.rules.matches import HttpMatch
+from translator.rules.matches import HttpMatch, PathPrefix
 from translator.world import World
 
 
@@ -41,6 +42,11 @@ class Entry(Struct, frozen=True):
     name: str  # who wrote it: `HTTPRoute shop/store rule 2`
 
 
+MISDIRECTED = Entry(
+    HttpMatch(PathPrefix("/")), HttpRule(Fail(421, "the name is another listener's")), "misdirected"
+)
+
+
 class Placed(NamedTuple):
     """A route at a hostname, with the name that the route itself had written."""
 
@@ -52,19 +58,23 @@ class Placed(NamedTuple):
 def hostnames(world: World, table: Table) -> tuple[str, ...]:
     """Return the virtual hosts of a table: exact names, `*.` suffixes, or `*`; each at most once.
 
-    A listener's own name is among them even when no route serves it: it keeps wider names off.
+    Listeners' names are among them even when no route serves them: they keep wider names off. Only the name
+    that covers all has nothing to keep off, unless it is another listener's.
     """
-    own = [
-        slot_host
-        for slot in members(world, table)
-        if (slot_host := listeners.judge(world, slot).hostname) != EVERY
-    ]
-    return tuple(sorted({*_placed(world, table), *(name for name in own if name != EVERY)}))
+    claimed = {
+        each.hostname
+        for slot, each in distinct(world, table.gateway, table.port)
+        if each.hostname != EVERY or _is_foreign(slot, table)
+    }
+    return tuple(sorted({*_placed(world, table), *claimed}))
 
 
 @query
 def virtual_host(world: World, table: Table, hostname: str) -> tuple[Entry, ...]:
     """Return what a virtual host answers, the first match first; an empty one answers 404."""
+    slot = owner(world, table.gateway, table.port, hostname)
+    if slot is not None and _is_foreign(slot, table):
+        return (MISDIRECTED,)
     found = []
     for placed in _guests(world, table, hostname):
         precision = tuple(-n for n in specificity(placed.written))
@@ -104,6 +114,11 @@ def distinct(world: World, gateway: Name, port: int) -> Iterator[tuple[Slot, lis
             None,
         ) and each.protocol in listeners.KINDS:
             yield slot, each
+
+
+def _is_foreign(slot: Slot, table: Table) -> bool:
+    """Tell whether a listener's names are not this table's to answer; cleartext tells them by name alone."""
+    return table.listener not in ("", str(slot))
 
 
 def _serves(each: listeners.Listening, table: Table) -> bool:
