@@ -10,10 +10,10 @@ from typing import TypeVar
 
 import structlog
 
+from legation.addresses import HostPort
 from legation.admin.metrics import Telemetry
 from legation.admin.server import AdminPort, answering
 from legation.announce import Announcer
-from legation.bootstrap import HostPort
 from legation.change import Stated
 from legation.deliveries import Deliveries, name_in
 from legation.files import Update, watch

@@ -60,6 +60,7 @@ from envoy_data_plane.envoy.type.matcher.v3 import ListStringMatcher, RegexMatch
 from envoy_data_plane.google.protobuf import Any
 from msgspec import Struct
 
+from legation.addresses import ClientFiles, HostPort, Socket
 from legation.identity import nobodys_root
 from legation.yaml_text import yaml_text
 from translator.envoy.upstream_tls import SYSTEM_ROOTS
@@ -73,32 +74,6 @@ STATS = (  # what grows with clusters is kept to what an operator looks at
     r"cluster\..*\.upstream_(cx_active|cx_connect_fail|rq_active|rq_total|rq_timeout|rq_[2-5]xx)",
     r"cluster\..*\.ssl\.(handshake|connection_error|fail_verify_\w+)",
 )
-
-
-class Socket(Struct, frozen=True):
-    """A Unix domain socket."""
-
-    path: Path
-
-
-class HostPort(Struct, frozen=True):
-    """An address and a port."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        """As people write it, an IPv6 address in brackets."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-class ClientFiles(Struct, frozen=True):
-    """Where an Envoy finds what it proves itself with, and whom it believes to be the control plane."""
-
-    certificate: Path
-    key: Path
-    server_ca: Path
-    server_name: str
 
 
 class Start(Struct, frozen=True):

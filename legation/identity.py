@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import grpc
 from cryptography import x509
@@ -11,20 +10,12 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
-from msgspec import Struct
 
+from legation.settings import ServerFiles
 from xds_server.admission import Node, Peer, Refusal, claimed_group
 
 PROVEN_NAMES = "x509_subject_alternative_name"
 GATEWAY_URI = re.compile(r"spiffe://legation/ns/(?P<namespace>[^/\s]+)/gateway/(?P<name>[^/\s]+)")
-
-
-class ServerFiles(Struct, frozen=True):
-    """Where the xDS port finds what it proves itself with, and whose Envoys it believes."""
-
-    certificate: Path
-    key: Path
-    client_ca: Path
 
 
 def server_credentials(files: ServerFiles) -> grpc.ServerCredentials:

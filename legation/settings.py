@@ -4,11 +4,18 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from legation.bootstrap import HostPort
-from legation.identity import ServerFiles
+from legation.addresses import HostPort
 
 LOOPBACK = "127.0.0.1"
 ADMIN = HostPort(LOOPBACK, 19080)
+
+
+class ServerFiles(Struct, frozen=True):
+    """Where the xDS port finds what it proves itself with, and whose Envoys it believes."""
+
+    certificate: Path
+    key: Path
+    client_ca: Path
 
 
 class Settings(Struct, frozen=True):
@@ -22,3 +29,4 @@ class Settings(Struct, frozen=True):
     xds_files: ServerFiles | None = None
     envoy: Path | None = None  # none is started without one
     check: bool = False
+    verbose: bool = False

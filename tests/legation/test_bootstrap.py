@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from legation.bootstrap import ClientFiles, HostPort, Socket, Start, as_fields, as_yaml, bootstrap
+from legation.addresses import ClientFiles, HostPort, Socket
+from legation.bootstrap import Start, as_fields, as_yaml, bootstrap
 from legation.roots import system_roots
 from tests.pki import Authority
 from tests.real_envoy import ENVOY

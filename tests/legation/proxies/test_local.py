@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from legation.proxies import leash
+from legation.proxies.binary import envoy_path
 from legation.proxies.envoy_admin import EnvoyAdmin
-from legation.proxies.envoy_process import Launch, envoy_path
+from legation.proxies.envoy_process import Launch
 from legation.proxies.local import Fleet
 from tests.real_envoy import STARTS_WITHIN, until
 from translator.names import Name

@@ -1,0 +1,31 @@
+"""Where somebody listens, and what is needed to be let in."""
+
+from pathlib import Path
+
+from msgspec import Struct
+
+
+class Socket(Struct, frozen=True):
+    """A Unix domain socket."""
+
+    path: Path
+
+
+class HostPort(Struct, frozen=True):
+    """An address and a port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        """As people write it, an IPv6 address in brackets."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class ClientFiles(Struct, frozen=True):
+    """Where an Envoy finds what it proves itself with, and whom it believes to be the control plane."""
+
+    certificate: Path
+    key: Path
+    server_ca: Path
+    server_name: str

@@ -1,0 +1,39 @@
+"""Runs `legation up`, and says by the exit code how it went."""
+
+import asyncio
+
+import typer
+
+from legation.app import CannotStartError, up
+from legation.cli.drawing import print_findings, print_overview
+from legation.cli.terminal import PROBLEMS, fail, out
+from legation.logs import set_up_logs
+from legation.settings import Settings
+from legation.standing import Overview
+
+
+def serve(settings: Settings) -> None:
+    """Serve until there is a reason to stop."""
+    set_up_logs(verbose=settings.verbose)
+    try:
+        overview = asyncio.run(up(settings))
+    except CannotStartError as error:
+        fail(str(error))
+    if settings.check:
+        _report(overview)
+
+
+def _report(overview: Overview) -> None:
+    """Print how things stood, and say it by the exit code."""
+    console = out()
+    print_overview(console, overview)
+    print_findings(console, overview.findings)
+    if not overview.gateways:
+        console.print(
+            "no Gateway here is of a GatewayClass whose controller is legation.dev/gateway-controller"
+        )
+    waiting = [gateway.name for gateway in overview.gateways if not gateway.is_settled]
+    if waiting:
+        console.print(f"still waiting for Envoy: {', '.join(waiting)}", style="red")
+    good = overview.gateways and not waiting and not any(each.is_problem for each in overview.findings)
+    raise typer.Exit(0 if good else PROBLEMS)
