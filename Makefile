@@ -89,7 +89,7 @@ coverage: .venv/ready ## run the tests and list lines and branches that none of 
 
 .PHONY: bench
 bench: .venv/ready ## run the benchmarks: ratios and counts, each printed with what it compares
-	@for bench in bench/[a-z]*.py; do $(BIN)/python $$bench || exit 1; done
+	@for bench in bench/[a-z]*.py; do $(BIN)/python -m bench.$$(basename $$bench .py) || exit 1; done
 
 .PHONY: lock
 lock: .venv/ready ## resolve the lock files anew, keeping versions that still fit; UPGRADE=1 takes the newest
