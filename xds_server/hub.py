@@ -16,6 +16,7 @@ from xds_server.stream import Stream
 
 PATIENCE = Patience()
 LIMITS = Limits()
+NOTHING = Snapshot.of({})
 
 
 class Connected(Struct, frozen=True):
@@ -63,12 +64,8 @@ class Hub:
         self.clock = clock
         self.limits = limits
         self._patience = patience
+        self.ready = False  # until something was published
         self._groups: dict[str, Group] = {}
-
-    @property
-    def ready(self) -> bool:
-        """Whether anything was ever published."""
-        return any(group.snapshot is not None for group in self._groups.values())
 
     def snapshot(self, group: str) -> Snapshot | None:
         """What is offered to a group now."""
@@ -79,7 +76,7 @@ class Hub:
         known = self._group(group)
         names = changed(known.snapshot, snapshot)
         first = known.snapshot is None
-        known.snapshot = snapshot
+        known.snapshot, self.ready = snapshot, True
         known.memory.follow(snapshot, names, self.clock())
         for seat in known.seats.values():
             seat.stream.offer(snapshot, names)
@@ -89,6 +86,8 @@ class Hub:
     def withdraw(self, group: str) -> None:
         """Fall silent towards a group; its Envoys keep what they have."""
         known = self._group(group)
+        if known.snapshot is not None:
+            known.memory.follow(NOTHING, changed(known.snapshot, NOTHING), self.clock())
         known.snapshot = None
         for seat in known.seats.values():
             seat.stream.offer(None, {})
@@ -127,12 +126,10 @@ class Hub:
 
     def connected(self) -> list[Connected]:
         """Every Envoy with what it holds now."""
+        seats = [seat for group in self._groups.values() for seat in group.seats.values()]
         return [
-            Connected(
-                seat.stream.envoy, seat.address, seat.since, seat.stream.holdings(), seat.stream.rejections
-            )
-            for group in self._groups.values()
-            for seat in group.seats.values()
+            Connected(s.stream.envoy, s.address, s.since, s.stream.holdings(), dict(s.stream.rejections))
+            for s in seats
         ]
 
     def _tell(self, stream: Stream) -> None:

@@ -32,7 +32,7 @@ class Stream:
         self.snapshot = snapshot
         for type_url, session in self.sessions.items():
             if fresh and snapshot is not None:
-                session.offer(snapshot.names(type_url))
+                session.offer(snapshot.names(type_url) | session.held.keys())
             session.offer(changed.get(type_url, ()))
 
     def receive(self, ask: Ask | DeltaAsk) -> None:
@@ -69,10 +69,12 @@ class Stream:
         return response
 
     def _note_overdue(self, moment: Moment, type_url: str, change: Change) -> None:
-        for name in sorted(change.updates.keys() | change.removed):
-            waited = moment.overdue.get((type_url, name))
-            if waited is not None:
-                self.reports.append(Overdue(self.envoy, type_url, name, waited))
+        names = change.updates.keys() | change.removed
+        self.reports += [
+            Overdue(self.envoy, kind, name, waited)
+            for (kind, name), waited in sorted(moment.overdue.items())
+            if kind == type_url and name in names
+        ]
 
     def _report(self, type_url: str, verdict: Verdict) -> None:
         change = verdict.change

@@ -61,6 +61,17 @@ def test_a_withdrawn_group_keeps_what_it_has_and_goes_on_when_it_is_back(*, whol
     assert bodies(news) == {"a": cluster("v2").body.decode()}
 
 
+@BOTH
+def test_what_went_while_a_group_was_withdrawn_is_removed_when_it_is_back(*, whole: bool) -> None:
+    server = Server()
+    server.publish({LDS: {"a": plain("v1"), "b": plain("v1")}})
+    client = server.connect(whole=whole)
+    client.take_all(client.want(LDS))
+    server.hub.withdraw(GROUP)
+    [less] = client.publish({LDS: {"a": plain("v1")}})
+    assert (names(less), less.removed) == ((["a"], ()) if whole else ([], ("b",)))
+
+
 @pytest.mark.rule(59)
 @BOTH
 def test_a_new_stream_is_served_from_the_newest_snapshot_and_nothing_else(*, whole: bool) -> None:
@@ -81,6 +92,7 @@ def test_an_idle_group_that_offers_nothing_is_forgotten() -> None:
     client.want(CDS)
     client.leave()
     assert server.hub._groups == {}
+    server.hub.withdraw("never/known")
     server.publish(V1)
     server.hub.withdraw(GROUP)
     assert server.hub._groups == {}
@@ -136,6 +148,8 @@ def test_what_was_good_is_remembered_for_a_while_only() -> None:
     assert memory.left_behind(CDS) == {}
     memory.accept([Entry(CDS, "a", cluster("v1"))])
     assert memory.good(CDS, "a") is None
+    server.hub.withdraw(GROUP)
+    assert memory.left_behind(LDS) == {}
 
 
 @pytest.mark.rule(61)

@@ -225,6 +225,18 @@ def test_culprits_without_a_name_are_found_by_halving_while_the_others_go_live(
 
 
 @pytest.mark.rule(66)
+def test_a_search_ends_early_when_nobody_wants_the_suspects_any_more() -> None:
+    server = Server()
+    server.publish({EDS: FOUR})
+    client = server.connect(whole=False)
+    [both] = client.change(EDS, ("a", "b"))
+    [first] = client.nack(both, "a constraint failed")
+    assert names(first) == ["a"]
+    assert client.change(EDS, unsubscribe=("b",)) == []
+    assert client.ack(first) == []
+
+
+@pytest.mark.rule(66)
 @BOTH
 def test_a_newcomer_gets_the_last_good_version_of_what_it_refuses(*, whole: bool) -> None:
     server = Server()
