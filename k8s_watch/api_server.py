@@ -1,0 +1,186 @@
+"""The door to an API server: whose it is, how we prove who we are, and one request.
+
+Credentials are read again when the server does not know us, or we no longer know it: tokens and authorities
+are replaced while we run.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from http import HTTPStatus
+from types import TracebackType
+from typing import Self
+
+import aiohttp
+from kubernetes_asyncio.client import ApiClient, Configuration
+from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
+from msgspec import Struct
+
+from k8s_watch.answers import Failed, read_failure
+
+UNAUTHORIZED = HTTPStatus.UNAUTHORIZED.value
+UNLIMITED = 0
+LONGEST_REFUSAL = 64 * 1024  # bytes of an explanation that are read
+
+Load = Callable[[Configuration], Awaitable[object]]
+
+
+class NoAccessError(Exception):
+    """Nothing says where the API server is, or who we are; says what was looked for."""
+
+
+class RequestError(Exception):
+    """A request came to nothing."""
+
+    def __init__(self, failed: Failed) -> None:
+        """Say how."""
+        super().__init__(f"{failed.code or 'no answer'}: {failed.reason}")
+        self.failed = failed
+
+
+class Call(Struct, frozen=True):
+    """One request."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] = {}
+    accept: str = "application/json"
+    body: bytes | None = None
+    content_type: str = "application/json"
+    connect: float = 5.0  # seconds, TLS included
+    silence: float = 30.0  # seconds without a byte after which the other end counts as gone
+    total: float | None = None
+
+
+class Session(Struct, frozen=True, eq=False):
+    """Connections that were made with the same credentials."""
+
+    configuration: Configuration
+    client: ApiClient
+
+
+class ApiServer:
+    """One API server, reached as a configuration says."""
+
+    def __init__(self, load: Load, agent: str = "legation") -> None:
+        """Find server and credentials by `load`, every time they are needed anew."""
+        self._load = load
+        self._agent = agent
+        self._session: Session | None = None
+        self._renewing = asyncio.Lock()
+
+    async def __aenter__(self) -> Self:
+        """Read the configuration; nothing is asked yet."""
+        self._session = await self._open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End all connections."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.client.close()
+
+    async def _open(self) -> Session:
+        configuration = Configuration()
+        configuration.connection_pool_maxsize = UNLIMITED  # every watch keeps one
+        try:
+            await self._load(configuration)
+            client = ApiClient(configuration)
+        except (ConfigException, OSError, ValueError) as error:
+            raise NoAccessError(str(error)) from error
+        return Session(configuration, client)
+
+    async def _renew(self, before: Session) -> None:
+        """Begin a new session, unless somebody has done so already; the old one's streams end."""
+        async with self._renewing:
+            if self._session is before:
+                self._session = await self._open()
+                await before.client.close()
+
+    @asynccontextmanager
+    async def send(self, call: Call) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Yield the answer; whatever goes wrong, in the caller's reading too, is a RequestError."""
+        session = self._session
+        assert session is not None, "not entered"
+        try:
+            async with await self._request(session, call) as response:
+                await _check(response)
+                yield response
+        except RequestError as error:
+            if error.failed.code == UNAUTHORIZED:
+                await self._try_to_renew(session)
+            raise
+        except aiohttp.ClientSSLError as error:
+            await self._try_to_renew(session)
+            raise RequestError(_unanswered(error)) from error
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise RequestError(_unanswered(error)) from error
+
+    async def _try_to_renew(self, session: Session) -> None:
+        try:
+            await self._renew(session)
+        except NoAccessError as error:
+            raise RequestError(Failed(UNAUTHORIZED, f"credentials cannot be read again: {error}")) from error
+
+    async def _request(self, session: Session, call: Call) -> aiohttp.ClientResponse:
+        headers = {"accept": call.accept, "user-agent": self._agent, **await _authorization(session)}
+        if call.body is not None:
+            headers["content-type"] = call.content_type
+        if session is not self._session:
+            raise RequestError(Failed(0, "credentials were replaced meanwhile"))
+        rest = session.client.rest_client
+        response: aiohttp.ClientResponse = await rest.pool_manager.request(
+            call.method,
+            f"{session.configuration.host}{call.path}",
+            params=call.query,
+            data=call.body,
+            headers=headers,
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(total=call.total, connect=call.connect, sock_read=call.silence),
+            proxy=rest.proxy,
+            proxy_headers=rest.proxy_headers,
+            server_hostname=rest.server_hostname,
+        )
+        return response
+
+
+def in_cluster(token: str | None = None, authority: str | None = None) -> Load:
+    """Use what a pod is given by its service account."""
+    files = {"token_filename": token, "cert_filename": authority}
+    given = {name: path for name, path in files.items() if path is not None}
+
+    async def load(configuration: Configuration) -> None:
+        load_incluster_config(client_configuration=configuration, **given)  # type: ignore[no-untyped-call]  # it has no types
+
+    return load
+
+
+def kubeconfig(path: str | None = None, context: str | None = None) -> Load:
+    """Use a kubeconfig, by default the one kubectl uses, and its current context unless another is named."""
+    return partial(_load_kubeconfig, path, context)
+
+
+async def _load_kubeconfig(path: str | None, context: str | None, configuration: Configuration) -> None:
+    await load_kube_config(config_file=path, context=context, client_configuration=configuration)
+
+
+async def _authorization(session: Session) -> dict[str, str]:
+    """Prove who we are by a token, if that is how; a file may end it with a newline."""
+    try:
+        known = await session.configuration.auth_settings()
+    except (ConfigException, ValueError) as error:
+        raise RequestError(Failed(UNAUTHORIZED, f"there is no token: {error}")) from error
+    return {each["key"]: each["value"].strip() for each in known.values()}
+
+
+async def _check(response: aiohttp.ClientResponse) -> None:
+    if not HTTPStatus.OK <= response.status < HTTPStatus.MULTIPLE_CHOICES:
+        body = await response.content.read(LONGEST_REFUSAL)
+        raise RequestError(read_failure(response.status, body, response.headers.get("retry-after", "")))
+
+
+def _unanswered(error: Exception) -> Failed:
+    return Failed(0, str(error) or type(error).__name__)

@@ -1,0 +1,101 @@
+"""Keeps somebody told about the wanted ones of a kind's objects: watches metadata, reads what is wanted."""
+
+import asyncio
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+
+from k8s_watch.answers import Failed
+from k8s_watch.change import Change
+from k8s_watch.informer import Deliver, Informer, body_reader
+from k8s_watch.kind import Kind, ObjectName
+from k8s_watch.list_watch import NOT_FOUND, Pace
+from k8s_watch.reader import Reader, Where
+from k8s_watch.wants import Errand, Wants
+
+T = TypeVar("T")
+
+AT_ONCE = 8  # objects read at the same time
+
+
+class Metadata(Struct, frozen=True):
+    """What metadata is read as: its version, which comes with every change, is all that counts."""
+
+
+class Fetcher(Generic[T]):
+    """One kind of which only what is wanted is kept, such as Secrets that something refers to."""
+
+    def __init__(
+        self,
+        kind: Kind[T],
+        reader: Reader,
+        deliver: Deliver[T],
+        namespaces: Sequence[str] = (),
+        pace: Pace | None = None,
+    ) -> None:
+        """Tell `deliver`, which is waited for; until something is wanted, only that all names are known."""
+        self.kind = kind
+        self._reader = reader
+        self._deliver = deliver
+        self._pace = pace or Pace()
+        self._body = body_reader(kind)
+        self._wants = Wants[T]()
+        self._wanted: AbstractSet[ObjectName] = frozenset()
+        self._wish = asyncio.Event()
+        self._work = asyncio.Event()
+        self._turn = asyncio.Lock()  # what is decided first is told first
+        metadata = Kind(kind.group, kind.versions, kind.plural, Metadata, kind.namespaced, metadata_only=True)
+        self.metadata = Informer(metadata, reader, self._learn, namespaces, self._pace)
+
+    def want(self, names: AbstractSet[ObjectName]) -> None:
+        """Want these from now on, and no others; what `deliver` is told will answer for each new one."""
+        self._wanted = frozenset(names)
+        self._wish.set()
+
+    async def run(self) -> None:
+        """Go on until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.metadata.run())
+            tasks.create_task(self._heed())
+            for _ in range(AT_ONCE):
+                tasks.create_task(self._run_errands())
+
+    async def _learn(self, changes: Sequence[Change[Metadata]]) -> None:
+        async with self._turn:
+            await self._tell(self._wants.learn(changes))
+
+    async def _heed(self) -> None:
+        while await self._wish.wait():
+            self._wish.clear()
+            async with self._turn:
+                await self._tell(self._wants.want(self._wanted))
+
+    async def _run_errands(self) -> None:
+        failures = 0
+        while True:
+            errand = self._wants.next_errand()
+            if errand is None:
+                self._work.clear()
+                await self._work.wait()
+            elif (failed := await self._run(errand)) is None:
+                failures = 0
+            else:
+                failures += 1
+                await asyncio.sleep(self._pace.after(failures, failed.retry_after))
+                self._wants.put_off(errand)
+
+    async def _run(self, errand: Errand) -> Failed | None:
+        found = await self._reader.get(Where(self.kind, self.metadata.api_version), errand.name)
+        if isinstance(found, Failed) and found.code != NOT_FOUND:
+            return found
+        async with self._turn:
+            body = None if isinstance(found, Failed) else self._body(*found)
+            await self._tell(self._wants.read(errand, body))
+        return None
+
+    async def _tell(self, changes: Sequence[Change[T]]) -> None:
+        self._work.set()
+        if changes:
+            await self._deliver(changes)

@@ -1,0 +1,144 @@
+"""Keeps somebody told about all objects of a kind: does what list_watch asks for, reads bodies, waits."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from contextlib import aclosing
+from typing import Generic, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+from k8s_watch.answers import BROKEN, Failed, Received, Waited
+from k8s_watch.change import Absent, Change, Gone, Put, Synced, Unreadable
+from k8s_watch.kind import Kind, ObjectName
+from k8s_watch.list_watch import List, ListWatch, Pace, Probe, Wait, Watch
+from k8s_watch.reader import Reader, Where
+
+T = TypeVar("T")
+
+Deliver = Callable[[Sequence[Change[T]]], Awaitable[None]]
+
+
+class Informer(Generic[T]):
+    """One kind, everywhere or in some namespaces: a list-watch in each, told as one."""
+
+    def __init__(
+        self,
+        kind: Kind[T],
+        reader: Reader,
+        deliver: Deliver[T],
+        namespaces: Sequence[str] = (),
+        pace: Pace | None = None,
+    ) -> None:
+        """Tell `deliver`, which is waited for; without namespaces, of all objects there are."""
+        self.kind = kind
+        self.heard = float("-inf")  # when the server last said anything, by the event loop's clock
+        self._reader = reader
+        self._deliver = deliver
+        scopes = namespaces if namespaces and kind.namespaced else ("",)
+        self._machines = {namespace: ListWatch(pace) for namespace in scopes}
+        self._unsynced = set(self._machines)
+        self._body = body_reader(kind)
+
+    @property
+    def api_version(self) -> str:
+        """The version under which the kind was last found; empty before that."""
+        return next((each.api_version for each in self._machines.values() if each.api_version), "")
+
+    @property
+    def failure(self) -> Failed | None:
+        """What stands between us and the newest, if anything."""
+        return next((each.failure for each in self._machines.values() if each.failure), None)
+
+    @property
+    def failures(self) -> int:
+        """How many requests have come to nothing so far."""
+        return sum(each.failures for each in self._machines.values())
+
+    @property
+    def lists(self) -> int:
+        """How many lists were begun so far: one each, unless the server forgot where we were."""
+        return sum(each.lists for each in self._machines.values())
+
+    async def run(self) -> None:
+        """Go on until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            for namespace in self._machines:
+                tasks.create_task(self._follow(namespace))
+
+    async def _follow(self, namespace: str) -> None:
+        machine = self._machines[namespace]
+        while True:
+            doing = machine.next
+            async with aclosing(self._do(namespace, doing)) as answers:
+                async for received in answers:
+                    await self._take(namespace, received)
+                    if not _goes_on(doing, machine.next):
+                        break
+
+    async def _do(
+        self, namespace: str, action: Probe | List | Watch | Wait
+    ) -> AsyncGenerator[list[Received]]:
+        where = Where(self.kind, self._machines[namespace].api_version, namespace)
+        match action:
+            case Probe():
+                yield [await self._reader.find(self.kind)]
+            case List():
+                yield [await self._reader.page(where, action)]
+            case Watch():
+                async with aclosing(self._reader.watch(where, action)) as answers:
+                    async for received in answers:
+                        yield received
+            case Wait(seconds=seconds):
+                await asyncio.sleep(seconds)
+                yield [Waited()]
+
+    async def _take(self, namespace: str, received: Sequence[Received]) -> None:
+        machine = self._machines[namespace]
+        doing = machine.next
+        changes: list[Change[T]] = []
+        for each in received:
+            changes.extend(self._read(machine.receive(each), namespace))
+            if not _goes_on(doing, machine.next):
+                break
+        if not isinstance(doing, Wait) and machine.failure is None:
+            self.heard = asyncio.get_running_loop().time()
+        if changes:
+            await self._deliver(changes)
+        await asyncio.sleep(0)  # others have their turn
+
+    def _read(self, changes: Sequence[Change[Raw]], namespace: str) -> Iterator[Change[T]]:
+        for change in changes:
+            match change:
+                case Put():
+                    yield self._body(change.name, change.version, change.thing)
+                case Gone() | Unreadable():
+                    yield change
+                case Synced():
+                    if self._completes(namespace):
+                        yield change
+                case Absent():
+                    if all(machine.absent for machine in self._machines.values()):
+                        yield change
+
+    def _completes(self, namespace: str) -> bool:
+        self._unsynced.discard(namespace)
+        return not self._unsynced
+
+
+def body_reader(kind: Kind[T]) -> Callable[[ObjectName, str, Raw], Put[T] | Unreadable]:
+    """Return what reads objects of a kind."""
+    decoder = msgspec.json.Decoder(kind.struct)
+
+    def read(name: ObjectName, version: str, body: Raw) -> Put[T] | Unreadable:
+        try:
+            return Put(name, version, decoder.decode(body))
+        except BROKEN as error:
+            return Unreadable(name, version, str(error))
+
+    return read
+
+
+def _goes_on(doing: Probe | List | Watch | Wait, then: Probe | List | Watch | Wait) -> bool:
+    """Say whether one request is still being answered: a watch that began with a list goes on as a watch."""
+    return isinstance(doing, Watch) and isinstance(then, Watch)
