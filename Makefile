@@ -91,6 +91,13 @@ coverage: .venv/ready ## run the tests and list lines and branches that none of 
 bench: .venv/ready ## run the benchmarks: ratios and counts, each printed with what it compares
 	@for bench in bench/[a-z]*.py; do $(BIN)/python -m bench.$$(basename $$bench .py) || exit 1; done
 
+.PHONY: e2e
+e2e: .venv/ready ## run the tests that need an API server and root: KUBECONFIG or CLUSTER=kind, else one made of processes
+	$(call say,Comparing how manifests are judged with what an API server says)
+	@$(BIN)/python -m pytest --quiet e2e/crds
+	$(call say,Testing in a cluster (the first time its programs are built: a quarter of an hour))
+	@$(BIN)/python -m e2e.cluster with $(BIN)/python -m pytest --ignore=e2e/crds $(or $(E2E),e2e)
+
 .PHONY: lock
 lock: .venv/ready ## resolve the lock files anew, keeping versions that still fit; UPGRADE=1 takes the newest
 	@$(UV_COMPILE) pyproject.toml -o requirements/run.lock

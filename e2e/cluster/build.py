@@ -1,0 +1,131 @@
+"""The programs of a cluster, built from the Go module proxy and kept under what they were built from.
+
+Versions stand in the go.mod files below `programs` and `../conformance`, and go.sum has the checksum of every
+module.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+from types import MappingProxyType
+from typing import NamedTuple
+
+from e2e.cluster.place import PROJECT
+
+SOURCES = PROJECT / "e2e" / "cluster" / "programs"
+CONFORMANCE = PROJECT / "e2e" / "conformance"
+GATEWAY_API = "sigs.k8s.io/gateway-api"
+KUBERNETES = "k8s.io/kubernetes"
+ECHO = "sigs.k8s.io/gateway-api-conformance-images/echo-basic"
+SUITE = "conformance.test"
+# Some modules ask for a newer Go than the machine has, which then comes as a module itself.
+TOOLCHAIN = MappingProxyType({"GOTOOLCHAIN": "auto"})
+
+
+class Module(NamedTuple):
+    """A Go module of ours, and the packages of which it makes programs."""
+
+    folder: Path
+    packages: Mapping[str, str]
+
+
+MODULES = (
+    Module(SOURCES / "etcd", {"etcd": "."}),
+    Module(
+        SOURCES / "kubernetes",
+        {
+            program: f"{KUBERNETES}/cmd/{program}"
+            for program in ("kube-apiserver", "kube-controller-manager", "kube-proxy", "kubectl")
+        },
+    ),
+    Module(SOURCES / "coredns", {"coredns": "."}),
+    Module(CONFORMANCE, {"echo-basic": ECHO, SUITE: "."}),
+)
+
+
+class Programs(NamedTuple):
+    """What was built."""
+
+    paths: Mapping[str, Path]
+    crds: Path  # a folder of CRDs: Gateway API, experimental channel
+
+
+def build(cache: Path) -> Programs:
+    """Build what is missing."""
+    paths = {}
+    for module in MODULES:
+        kept = _kept(cache, module.folder)
+        for program, package in module.packages.items():
+            paths[program] = kept / program
+            if not paths[program].exists():
+                with _making(paths[program]) as made:
+                    _compile(module.folder, package, made)
+    return Programs(paths, _crds(cache))
+
+
+def _kept(cache: Path, folder: Path) -> Path:
+    """Name a folder by what its programs are built from, so that another version never meets it."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.iterdir()):
+        if path.name in {"go.mod", "go.sum"} or path.suffix == ".go":
+            digest.update(path.read_bytes())
+    return cache / f"{folder.name}-{digest.hexdigest()[:12]}"
+
+
+@contextmanager
+def _making(path: Path) -> Iterator[Path]:
+    """Give a path to make something at; it gets its name when it is whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    made = path.with_name(f".{path.name}.{os.getpid()}")
+    began = monotonic()
+    sys.stderr.write(f"building {path.name} ... ")
+    sys.stderr.flush()
+    yield made
+    made.rename(path)
+    sys.stderr.write(f"{monotonic() - began:.0f} s\n")
+
+
+def _compile(folder: Path, package: str, made: Path) -> None:
+    options = ["-buildvcs=false", "-trimpath", "-ldflags", " ".join(("-s", "-w", *_stamps(folder, package)))]
+    how = ["test", "-c"] if made.name.startswith(f".{SUITE}") else ["build"]
+    _go(folder, *how, *options, "-o", str(made), package)
+
+
+def _stamps(folder: Path, package: str) -> list[str]:
+    """Kubernetes learns its version from the linker."""
+    if not package.startswith(KUBERNETES):
+        return []
+    version = _go(folder, "list", "-m", "-f", "{{.Version}}", KUBERNETES)
+    major, minor, _ = version.removeprefix("v").split(".")
+    variables = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
+    return [f"-X k8s.io/component-base/version.{name}={value}" for name, value in variables.items()]
+
+
+def _crds(cache: Path) -> Path:
+    """Copy the CRDs out of the module: only the experimental channel has every kind and field."""
+    crds = _kept(cache, CONFORMANCE) / "crds"
+    if not crds.exists():
+        with _making(crds) as made:
+            _go(CONFORMANCE, "mod", "download", GATEWAY_API)
+            module = _go(CONFORMANCE, "list", "-m", "-f", "{{.Dir}}", GATEWAY_API)
+            made.mkdir()
+            for path in Path(module, "config", "crd", "experimental").glob("gateway*.yaml"):
+                shutil.copyfile(path, made / path.name)
+    return crds
+
+
+def _go(folder: Path, *arguments: str) -> str:
+    command = ["go", *arguments]
+    done = subprocess.run(  # noqa: S603  the arguments are written above
+        command, cwd=folder, env={**os.environ, **TOOLCHAIN}, text=True, capture_output=True, check=False
+    )
+    if done.returncode:
+        message = f"{' '.join(command)} in {folder}:\n{done.stderr}"
+        raise RuntimeError(message)
+    return done.stdout.strip()

@@ -1,0 +1,148 @@
+"""A cluster of our own on this machine: brought up, looked at, taken down."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from time import monotonic
+from typing import NamedTuple
+
+import msgspec
+
+from e2e.cluster import identity, network, processes, tools
+from e2e.cluster.build import Programs, build
+from e2e.cluster.control_plane import Daemon, configure, daemons
+from e2e.cluster.crds import install
+from e2e.cluster.kubelet import images
+from e2e.cluster.kubelet.api import Access
+from e2e.cluster.kubelet.containment import entering
+from e2e.cluster.kubelet.host import Settings
+from e2e.cluster.place import PROJECT, Place
+from e2e.cluster.processes import Recorded
+from legation.proxies.binary import envoy_path
+
+READY_WITHIN = 120.0  # seconds, for each process
+END_WITHIN = 20.0
+PROBE_PERIOD = "LEGATION_E2E_PROBE_PERIOD"  # the longest time between two probes: to be quick, not to measure
+TABLE = Path(__file__).with_name("images.yaml")
+INSIDE = "LEGATION_E2E_INSIDE"  # set where the addresses of Services are reachable
+SHOW_NAMES = 'mount --bind "$0" /etc/resolv.conf && exec "$@"'
+
+
+class Own(NamedTuple):
+    """A cluster that consists of processes."""
+
+    place: Place
+
+    def up(self) -> None:
+        """Bring it up, if it is not."""
+        tools.check()
+        programs = build(self.place.programs)
+        if self._complete.exists() and all(self.status().values()):
+            return
+        self.down()
+        began = monotonic()
+        self._prepare(programs)
+        network.make(self.place.name)
+        try:
+            self._start(programs)
+        except BaseException:
+            self.down()
+            raise
+        install(self.command([str(programs.paths["kubectl"])]), self.variables(), programs.crds)
+        self._complete.touch()
+        sys.stderr.write(f"the cluster is up after {monotonic() - began:.0f} s; logs: {self.place.logs}\n")
+
+    def down(self) -> None:
+        """End every process and remove every namespace; what was logged stays until the next `up`."""
+        for path in sorted(self.place.processes.glob("*"), reverse=True):
+            if recorded := Recorded.load(path):
+                recorded.end(END_WITHIN)
+            path.unlink()
+        self._complete.unlink(missing_ok=True)
+        network.remove(self.place.name)
+
+    def status(self) -> dict[str, bool]:
+        """Say which of the processes that were started still run."""
+        recorded = {path.name: Recorded.load(path) for path in sorted(self.place.processes.glob("*"))}
+        return {name: bool(process and process.runs) for name, process in recorded.items()}
+
+    def command(self, arguments: Sequence[str]) -> list[str]:
+        """Give a command that runs inside the cluster: pods, Services and their names are there, no more."""
+        apart = ("unshare", "--mount", "sh", "-c", SHOW_NAMES, str(self.place.resolv_conf))
+        return [*network.inside(self.place.name), *apart, *arguments]
+
+    def variables(self) -> Mapping[str, str]:
+        """Give the environment of such a command."""
+        programs = build(self.place.programs)
+        folders = {str(path.parent): None for path in programs.paths.values()}
+        path = os.pathsep.join((*folders, os.environ["PATH"]))
+        return {**os.environ, "KUBECONFIG": str(self.place.kubeconfig), "PATH": path, INSIDE: "1"}
+
+    def entering(self, pod: str, container: str, arguments: Sequence[str]) -> list[str]:
+        """Give a command that runs inside a container, as root: `pod` is its namespace and name."""
+        namespace, _, name = pod.partition("/")
+        kubectl = self.command(["kubectl", "--namespace", namespace, "get", "pod", name, "--output"])
+        asked = "jsonpath={.metadata.uid} {.spec.containers[0].name}"
+        uid, first = subprocess.check_output([*kubectl, asked], env=self.variables(), text=True).split()  # noqa: S603
+        recorded = Recorded.load(self.place.pods / uid / (container or first) / "pid")
+        if not recorded or not recorded.runs:
+            message = f"{pod} has no container {container or first} that runs"
+            raise tools.UnreadyError(message)
+        return [*entering(recorded.pid), *arguments]
+
+    @property
+    def _complete(self) -> Path:
+        """A file that is there when all of `up` was done."""
+        return self.place.state / "complete"
+
+    def _prepare(self, programs: Programs) -> None:
+        """Write everything anew."""
+        shutil.rmtree(self.place.state, ignore_errors=True)
+        for folder in (self.place.logs / "pods", self.place.pods, self.place.processes):
+            folder.mkdir(parents=True)
+        identity.make(self.place.keys)
+        configure(self.place)
+        settings = self.place.state / "kubelet.json"
+        settings.touch(mode=0o600)
+        settings.write_bytes(msgspec.json.encode(self._kubelet(programs)))
+
+    def _kubelet(self, programs: Programs) -> Settings:
+        keys = self.place.keys
+        places = {
+            "project": str(PROJECT),
+            "python": sys.base_prefix,
+            "echo": str(programs.paths["echo-basic"]),
+            "envoy": str(envoy_path()),
+        }
+        return Settings(
+            access=Access(network.API_SERVER, identity.token(keys, "admin"), str(keys / "ca.crt")),
+            namespace=self.place.name,
+            pods=str(self.place.pods),
+            logs=str(self.place.logs / "pods"),
+            certificate=str(keys / "server.crt"),
+            key=str(keys / "server.key"),
+            images=images.read(TABLE.read_text(), places),
+            longest_probe_period=float(os.environ.get(PROBE_PERIOD, "inf")),
+        )
+
+    def _start(self, programs: Programs) -> None:
+        """Start one process after the other, each when the one before is ready."""
+        environment = tools.with_nft(self.place.cache)
+        for number, daemon in enumerate(daemons(self.place, programs)):
+            log = self.place.logs / f"{daemon.name}.log"
+            command = [*network.inside(self.place.name), *daemon.command]
+            process = processes.start(command, log, environment, PROJECT)
+            process.save(self.place.processes / f"{number}-{daemon.name}")
+            processes.wait_for(f"{daemon.name} (see {log})", self._is_ready(daemon), process, READY_WITHIN)
+
+    def _is_ready(self, daemon: Daemon) -> Callable[[], bool]:
+        command = [*network.inside(self.place.name), *daemon.ready]
+
+        def ready() -> bool:
+            done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603  as written above
+            return not done.returncode
+
+        return ready

@@ -1,0 +1,33 @@
+"""What every test in a cluster may count on."""
+
+import os
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from e2e.cluster.own import INSIDE
+from e2e.kubectl import kubectl
+
+
+@pytest.fixture(scope="session")
+def cluster() -> None:
+    """A cluster is there, and Gateway API in it."""
+    if not os.environ.get("KUBECONFIG"):
+        pytest.fail("no cluster: run it by `make e2e`, or after `python -m e2e.cluster with`", pytrace=False)
+
+
+@pytest.fixture
+def inside(cluster: None) -> None:  # noqa: ARG001  a fixture cannot be marked to use another
+    """The test runs where the addresses of Services and pods are reachable."""
+    if not os.environ.get(INSIDE):
+        pytest.skip("the addresses of this cluster's Services cannot be reached from here")
+
+
+@pytest.fixture
+def namespace(cluster: None) -> Iterator[str]:  # noqa: ARG001  as above
+    """A namespace for one test."""
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    kubectl("create", "namespace", name)
+    yield name
+    kubectl("delete", "namespace", name, "--wait=false")

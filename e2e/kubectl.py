@@ -1,0 +1,56 @@
+"""kubectl, as tests ask it, and waiting for what nobody announces."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from time import monotonic, sleep
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+WITHIN = 90.0  # seconds; the machine may be busy with other things
+PAUSE = 0.05
+
+
+def kubectl(*arguments: str, given: str = "") -> str:
+    """Run kubectl against the cluster of KUBECONFIG and return what it says."""
+    done = subprocess.run(  # noqa: S603  no shell
+        ["kubectl", *arguments],  # noqa: S607  the one that belongs to the cluster is first on the PATH
+        input=given,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
+    return done.stdout
+
+
+def read(*arguments: str) -> dict[str, Any]:
+    """Get an object, or a list of them."""
+    found: dict[str, Any] = json.loads(kubectl("get", "--output=json", *arguments))
+    return found
+
+
+def apply(namespace: str, manifest: str) -> None:
+    """Apply a manifest in a namespace."""
+    kubectl("apply", "--namespace", namespace, "--filename=-", given=manifest)
+
+
+def wait_for(namespace: str, what: str, thing: str) -> None:
+    """Wait until a condition of an object holds, or it is deleted."""
+    kubectl("wait", "--namespace", namespace, f"--for={what}", thing, f"--timeout={WITHIN:.0f}s")
+
+
+def eventually(question: Callable[[], T], *, within: float = WITHIN) -> T:
+    """Ask until the answer is no OSError and not empty: kube-proxy tells nobody when its rules are new."""
+    deadline = monotonic() + within
+    last: object = None
+    while monotonic() < deadline:
+        try:
+            if answer := question():
+                return answer
+            last = answer
+        except OSError as error:
+            last = error
+        sleep(PAUSE)
+    message = f"after {within:.0f} s still {last!r}"
+    raise AssertionError(message)

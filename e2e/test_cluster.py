@@ -1,0 +1,256 @@
+"""The cluster that all other tests here stand on is a cluster."""
+
+import errno
+import json
+import os
+import socket
+from pathlib import Path
+from string import Template
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+import yaml
+
+from e2e.cluster.build import build
+from e2e.cluster.own import Own
+from e2e.cluster.place import Place, here
+from e2e.cluster.processes import Recorded
+from e2e.kubectl import apply, eventually, kubectl, read, wait_for
+
+ECHO = Template("""
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: echo}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: echo}}
+  template:
+    metadata: {labels: {app: echo}}
+    spec:
+      containers:
+        - name: echo
+          image: gcr.io/k8s-staging-gateway-api/echo-basic:v20240412-v1.0.0-394-g40c666fd
+          env:
+            - {name: SERVICE_NAME, value: "$version"}
+            - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
+            - {name: NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
+          readinessProbe: {httpGet: {path: /, port: 3000}, periodSeconds: 1}
+          lifecycle: {preStop: {sleep: {seconds: 3}}}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: echo}
+spec:
+  type: $type
+  selector: {app: echo}
+  ports: [{port: 80, targetPort: 3000}]
+""")
+MACHINE = "legation.dev/e2e/machine:1"
+
+
+def echo(namespace: str, version: str = "1", type_: str = "ClusterIP") -> None:
+    """Run two pods that tell who they are, behind a Service."""
+    apply(namespace, ECHO.substitute(version=version, type=type_))
+    kubectl("rollout", "status", "--namespace", namespace, "deployment/echo", "--timeout=90s")
+
+
+def ask(address: str, port: int = 80) -> dict[str, Any]:
+    """Ask an echo server who it is."""
+    with urlopen(f"http://{address}:{port}/", timeout=5) as answer:
+        told: dict[str, Any] = json.load(answer)
+    return told
+
+
+def pods(namespace: str) -> dict[str, dict[str, Any]]:
+    """Give the echo pods that are not on their way out, by name."""
+    found = read("pods", "--namespace", namespace, "--selector=app=echo")["items"]
+    return {pod["metadata"]["name"]: pod for pod in found if "deletionTimestamp" not in pod["metadata"]}
+
+
+@pytest.mark.usefixtures("cluster")
+def test_the_api_server_answers() -> None:
+    assert kubectl("get", "--raw=/readyz") == "ok"
+
+
+@pytest.mark.usefixtures("cluster")
+def test_every_kind_of_the_experimental_channel_is_established() -> None:
+    files = build(here().programs).crds.glob("*.yaml")
+    published = [document for file in files for document in yaml.safe_load_all(file.read_text())]
+    names = {crd["metadata"]["name"] for crd in published if crd["kind"] == "CustomResourceDefinition"}
+    assert "backendtlspolicies.gateway.networking.k8s.io" in names
+    for name in names:
+        crd = read("crd", name)
+        assert crd["metadata"]["annotations"]["gateway.networking.k8s.io/channel"] == "experimental"
+        conditions = {each["type"]: each["status"] for each in crd["status"]["conditions"]}
+        assert conditions["Established"] == "True", name
+
+
+@pytest.mark.usefixtures("inside")
+def test_a_pod_answers_through_the_address_and_the_name_of_its_service(namespace: str) -> None:
+    echo(namespace)
+    address = read("service", "echo", "--namespace", namespace)["spec"]["clusterIP"]
+    assert eventually(lambda: ask(address))["namespace"] == namespace
+    name = f"echo.{namespace}.svc.cluster.local"
+    assert eventually(lambda: socket.gethostbyname(name)) == address
+    answering = {ask(name)["pod"] for _ in range(40)}
+    assert answering == pods(namespace).keys()
+
+
+def test_a_load_balancer_has_an_address_that_leads_to_its_pods(namespace: str) -> None:
+    echo(namespace, type_="LoadBalancer")
+
+    def address() -> str:
+        ingress = read("service", "echo", "--namespace", namespace)["status"]["loadBalancer"].get("ingress")
+        return str(ingress[0]["ip"]) if ingress else ""
+
+    assert eventually(lambda: ask(eventually(address)))["pod"] in pods(namespace)
+
+
+@pytest.mark.usefixtures("inside")
+def test_a_rollout_replaces_every_pod(namespace: str) -> None:
+    echo(namespace, "1")
+    before = pods(namespace)
+    echo(namespace, "2")
+    after = pods(namespace)
+    assert len(after) == 2
+    assert not before.keys() & after.keys()
+    addresses = [pod["status"]["podIP"] for pod in after.values()]
+    assert [ask(address, 3000)["service"] for address in addresses] == ["2", "2"]
+
+
+@pytest.mark.usefixtures("inside")
+def test_a_deleted_pod_answers_until_its_time_is_over(namespace: str) -> None:
+    echo(namespace)
+    name, pod = next(iter(pods(namespace).items()))
+    kubectl("delete", "pod", "--namespace", namespace, name, "--wait=false")
+    assert "deletionTimestamp" in read("pod", name, "--namespace", namespace)["metadata"]
+    assert ask(pod["status"]["podIP"], 3000)["pod"] == name
+    wait_for(namespace, "delete", f"pod/{name}")
+    with pytest.raises(OSError, match=r"refused|timed out|unreachable|No route"):
+        ask(pod["status"]["podIP"], 3000)
+
+
+SEEN = f"""
+apiVersion: v1
+kind: ConfigMap
+metadata: {{name: settings}}
+data: {{colour: green}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {{name: hidden}}
+stringData: {{word: xyzzy}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {{name: reader, labels: {{tier: front}}}}
+spec:
+  restartPolicy: Never
+  securityContext: {{runAsUser: 65532, runAsGroup: 65532}}
+  initContainers:
+    - {{name: first, image: {MACHINE}, command: [sh, -c, "echo before > /shared/word"],
+       volumeMounts: [{{name: shared, mountPath: /shared}}]}}
+  containers:
+    - name: reader
+      image: {MACHINE}
+      command: [sh, -c]
+      args:
+        - |
+          cat /settings/colour /hidden/word /shared/word /about/labels; echo; echo $(COLOUR)-$(SELF); id -u
+          test -s /var/run/secrets/kubernetes.io/serviceaccount/token || exit 4
+          echo last words > /dev/termination-log
+          exit 3
+      env:
+        - {{name: COLOUR, valueFrom: {{configMapKeyRef: {{name: settings, key: colour}}}}}}
+        - {{name: SELF, valueFrom: {{fieldRef: {{fieldPath: metadata.name}}}}}}
+      volumeMounts:
+        - {{name: settings, mountPath: /settings}}
+        - {{name: hidden, mountPath: /hidden}}
+        - {{name: shared, mountPath: /shared}}
+        - {{name: about, mountPath: /about}}
+  volumes:
+    - {{name: settings, configMap: {{name: settings}}}}
+    - {{name: hidden, secret: {{secretName: hidden}}}}
+    - {{name: shared, emptyDir: {{}}}}
+    - {{name: about, downwardAPI: {{items: [{{path: labels, fieldRef: {{fieldPath: metadata.labels}}}}]}}}}
+"""
+
+
+@pytest.mark.usefixtures("inside")
+def test_a_container_sees_its_volumes_and_variables_and_tells_how_it_ended(namespace: str) -> None:
+    apply(namespace, SEEN)
+    wait_for(namespace, "jsonpath={.status.phase}=Failed", "pod/reader")
+    said = kubectl("logs", "--namespace", namespace, "reader").split("\n")
+    assert said == ["greenxyzzybefore", 'tier="front"', "green-reader", "65532", ""]
+    [container] = read("pod", "reader", "--namespace", namespace)["status"]["containerStatuses"]
+    assert container["state"]["terminated"]["exitCode"] == 3
+    assert container["state"]["terminated"]["message"] == "last words\n"
+
+
+STUBBORN = f"""
+apiVersion: v1
+kind: Pod
+metadata: {{name: stubborn}}
+spec:
+  terminationGracePeriodSeconds: 2
+  containers:
+    - name: stubborn
+      image: {MACHINE}
+      command: [sh, -c, "trap '' TERM; sleep 600 & wait; sleep 600"]
+      livenessProbe: {{exec: {{command: ["false"]}}, periodSeconds: 1, failureThreshold: 1}}
+"""
+
+
+@pytest.mark.usefixtures("inside")
+def test_a_container_that_fails_its_liveness_probe_is_killed_and_started_again(namespace: str) -> None:
+    apply(namespace, STUBBORN)
+
+    def killed() -> dict[str, Any]:
+        [container] = read("pod", "stubborn", "--namespace", namespace)["status"]["containerStatuses"]
+        ended: dict[str, Any] = container["lastState"].get("terminated", {})
+        return ended
+
+    wait_for(namespace, "condition=PodReadyToStartContainers", "pod/stubborn")
+    assert eventually(killed)["exitCode"] == 137
+
+
+@pytest.mark.usefixtures("inside")
+def test_no_packet_leaves_the_cluster() -> None:
+    with pytest.raises(OSError, match="unreachable") as failure:
+        socket.create_connection(("192.0.2.1", 443), timeout=5)
+    assert failure.value.errno == errno.ENETUNREACH
+
+
+@pytest.mark.usefixtures("inside")
+def test_nothing_is_left_when_a_cluster_is_down() -> None:
+    """Two clusters at once, by the way: this one stands beside the one that the test runs in."""
+    place = Place(here().cache, f"beside-{os.getpid()}")
+    own = Own(place)
+    own.up()
+    try:
+        assert all(own.status().values())
+        running = [*processes_in(place), *recorded(place)]
+        assert len(running) > 6
+    finally:
+        own.down()
+    assert not [process for process in running if process.runs]
+    assert not list(Path("/run/netns").glob(f"{place.name}*"))
+
+
+def recorded(place: Place) -> list[Recorded]:
+    """Give what was written down when it was started."""
+    return [process for path in place.processes.iterdir() if (process := Recorded.load(path))]
+
+
+def processes_in(place: Place) -> list[Recorded]:
+    """Give every process inside the network namespaces of a cluster."""
+    namespaces = {path.stat().st_ino for path in Path("/run/netns").glob(f"{place.name}*")}
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if (process / "ns" / "net").stat().st_ino in namespaces:
+                found.append(Recorded.of(int(process.name)))
+        except OSError:  # it has ended meanwhile
+            continue
+    return found
