@@ -1,0 +1,197 @@
+"""The commands, as a shell runs them: what they print, and how they end."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from legation.cli.main import app
+from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
+from tests.legation.running import run as run_process
+from tests.pki import Authority
+from translator.names import Name
+
+SHOP = together(
+    LEGATION_CLASS, gateway("edge", 80), service("store", 8080), route("store", "store"), route("pay", "pay")
+)
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    """Run a command in this process."""
+    done = CliRunner().invoke(app, arguments, env={"TERM": "dumb", "COLUMNS": "100"}, prog_name="legation")
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, done.stdout, done.stderr
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    """A folder with one good route, and one whose Service is missing."""
+    (tmp_path / "shop.yaml").write_text(SHOP)
+    return tmp_path
+
+
+async def test_the_version_is_told_to_a_shell() -> None:
+    code, out, _ = await run_process("--version")
+    assert (code, out.split()[0]) == (0, "legation")
+
+
+def test_help_names_every_command_and_nothing_that_is_not_there_yet() -> None:
+    code, out, _ = run("--help")
+    assert code == 0
+    for command in ("up", "translate", "check", "status", "bootstrap"):
+        assert f" {command} " in out
+    for later in ("explain ", "audit ", "run "):
+        assert f" {later} " not in out
+
+
+@pytest.mark.parametrize(
+    ("command", "substance"),
+    [
+        (
+            "up",
+            ["--address", "--port-offset", "--admin", "--xds-client-ca", "--no-envoy", "--check", "Examples"],
+        ),
+        ("translate", ["yaml", "json", "tree", "status", "Exit codes", "Examples"]),
+        ("check", ["Exit codes: 0 fine, 1 problems, 2 cannot tell", "Examples"]),
+        ("status", ["--watch", "--admin", "Exit codes", "Examples"]),
+        ("bootstrap", ["--gateway", "--tls-cert", "--system-roots", "Examples"]),
+    ],
+)
+def test_the_help_of_a_command_has_its_flags_and_examples(command: str, substance: list[str]) -> None:
+    code, out, _ = run(command, "--help")
+    assert code == 0
+    words = " ".join(out.split())
+    assert [part for part in substance if part not in words] == []
+
+
+def test_translate_writes_yaml_that_says_what_json_says(shop: Path) -> None:
+    code, as_yaml, _ = run("translate", str(shop))
+    assert code == 0
+    _, as_json, _ = run("translate", "-o", "json", str(shop))
+    assert yaml.safe_load(as_yaml) == json.loads(as_json)
+    edge = json.loads(as_json)["gateways"]["infra/edge"]
+    assert [listener["name"] for listener in edge["listeners"]] == ["infra/edge:80"]
+    assert "shop/store:80" in [cluster["name"] for cluster in edge["clusters"]]
+
+
+def test_translate_never_prints_a_private_key(tmp_path: Path) -> None:
+    issued = Authority("a root").issue(dns=["shop.example"])
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "kubernetes.io/tls",
+        "metadata": {"name": "web", "namespace": "infra"},
+        "stringData": {"tls.crt": issued.chain_pem, "tls.key": issued.key_pem},
+    }
+    listener = "port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: web}]}"
+    edge = gateway("edge", 443).replace("port: 443, protocol: HTTP", listener)
+    (tmp_path / "a.yaml").write_text(together(LEGATION_CLASS, edge, yaml.safe_dump(secret)))
+    for output in ("yaml", "json", "tree", "status"):
+        code, out, err = run("translate", "-o", output, str(tmp_path))
+        assert code == 0, out + err
+        assert "PRIVATE KEY" not in out + err
+        assert issued.key_pem.splitlines()[1] not in out + err
+    _, out, _ = run("translate", str(tmp_path))
+    assert "private_key: '[redacted]'" in out
+    assert "BEGIN CERTIFICATE" in out
+
+
+def test_a_tree_shows_what_leads_where_and_what_fails(shop: Path) -> None:
+    code, out, _ = run("translate", "-o", "tree", str(shop))
+    assert code == 0
+    for part in (
+        "Gateway infra/edge",
+        ":80 HTTP",
+        "shop.example",
+        "HTTPRoute shop/store",
+        "shop/store:80",
+        "plaintext",
+    ):
+        assert part in out
+    assert "answers 500" in out
+
+
+def test_translate_writes_objects_with_their_status(shop: Path) -> None:
+    code, out, _ = run("translate", "-o", "status", str(shop))
+    assert code == 0
+    objects = {(each["kind"], each["metadata"]["name"]): each for each in yaml.safe_load_all(out)}
+    assert objects.keys() == {
+        ("GatewayClass", "legation"),
+        ("Gateway", "edge"),
+        ("HTTPRoute", "store"),
+        ("HTTPRoute", "pay"),
+    }
+    [parent] = objects["HTTPRoute", "pay"]["status"]["parents"]
+    reasons = {condition["type"]: condition["reason"] for condition in parent["conditions"]}
+    assert reasons["ResolvedRefs"] == "BackendNotFound"
+
+
+def test_translate_ends_with_one_when_a_manifest_cannot_be_read(shop: Path) -> None:
+    (shop / "bad.yaml").write_text("kind: [")
+    code, out, err = run("translate", str(shop))
+    assert code == 1
+    assert "infra/edge" in out, "the others are translated"
+    assert "bad.yaml" in err
+
+
+def test_check_groups_problems_with_object_and_remedy_and_ends_with_one(shop: Path) -> None:
+    (shop / "bad.yaml").write_text(route("third", "store").replace("[shop.example]", "7"))
+    code, out, _ = run("check", str(shop))
+    assert code == 1
+    unread, refused = out.index("not read"), out.index("refused")
+    third, pay = out.index("HTTPRoute shop/third"), out.index("HTTPRoute shop/pay")
+    assert unread < third < refused < pay or refused < pay < unread < third
+    assert "spec.hostnames" in out
+    assert "-> create the Service" in out
+    assert "\x1b[" not in out, "colours are for terminals"
+
+
+def test_check_ends_with_zero_when_all_is_well(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(together(LEGATION_CLASS, gateway("edge", 80)))
+    code, out, _ = run("check", str(tmp_path))
+    assert (code, out) == (0, "fine\n")
+
+
+def test_check_writes_json_for_machines(shop: Path) -> None:
+    code, out, _ = run("check", "-o", "json", str(shop))
+    assert code == 1
+    [finding] = json.loads(out)
+    assert finding["object"] == "HTTPRoute shop/pay"
+    assert finding.keys() == {"group", "object", "where", "message", "remedy"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["check", "missing.yaml"], "missing.yaml does not exist"),
+        (["translate", "missing.yaml"], "missing.yaml does not exist"),
+        (["up", "missing"], "missing is no folder"),
+        (["up", ".", "--address", "here"], "--address here is no IP address"),
+        (["up", ".", "--xds", "0.0.0.0:18000"], "needs mutual TLS"),
+        (["up", ".", "--xds", "127.0.0.1:0", "--xds-cert", "c"], "all are needed or none"),
+        (["up", ".", "--envoy", "no-envoy"], "no Envoy to start at no-envoy"),
+        (["status", "--admin", "127.0.0.1:1"], "nobody answers"),
+        (["status", "--admin", "somewhere"], "HOST:PORT"),
+        (["bootstrap", "--gateway", "edge"], "no NAMESPACE/NAME"),
+        (["bootstrap", "--gateway", "infra/edge", "--tls-cert", "c"], "all are needed or none"),
+        (["check"], "Missing argument"),
+    ],
+)
+def test_what_cannot_be_done_ends_with_two_and_says_why(arguments: list[str], words: str) -> None:
+    code, out, err = run(*arguments)
+    assert code == 2, out + err
+    assert words in " ".join(err.replace("│", " ").split())
+    assert "Traceback" not in err
+
+
+def test_a_bootstrap_names_the_gateway_and_the_socket() -> None:
+    code, out, _ = run(
+        "bootstrap", "--gateway", "infra/edge", "--xds", "unix:/run/legation", "--node-id", "n"
+    )
+    assert code == 0
+    made = yaml.safe_load(out)
+    assert made["node"] == {"id": "n", "cluster": str(Name("infra", "edge"))}
+    assert "/run/legation" in msgspec.json.encode(made["staticResources"]["clusters"]).decode()
