@@ -1,0 +1,121 @@
+"""The admin port: what it answers, and to whom."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import aiohttp
+import pytest
+
+from legation.addresses import HostPort
+from legation.admin.metrics import Telemetry
+from legation.admin.server import AdminPort, answering
+from legation.folder import Folder, Reading
+from legation.manifests import read_manifests
+from legation.pump import Workbench
+from legation.standing import Standing, read_overview
+from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, together
+from xds_server.hub import Hub
+from xds_server.report import Envoy, Overdue, Rejected, TurnedAway
+from xds_server.snapshot import LDS
+
+SHOP = together(LEGATION_CLASS, gateway("edge", 80), route("store", "store"))
+
+
+def standing_of(text: str | None) -> Standing:
+    """How things stand once this was translated; None for nothing yet."""
+    standing = Standing(Hub(lambda _: None), dict)
+    if text is not None:
+        folder = Folder()
+        folder.take("a.yaml", Reading(*read_manifests(text, "a.yaml")))
+        standing.problems = folder.problems()
+        standing.take(Workbench().work(folder.changes()))
+    return standing
+
+
+class Client:
+    """Asks the admin port."""
+
+    def __init__(self, session: aiohttp.ClientSession, port: int) -> None:
+        self._session = session
+        self._port = port
+
+    async def get(self, path: str, host: str | None = None) -> tuple[int, str]:
+        """Status and text of one answer."""
+        headers = {"Host": host} if host is not None else {}
+        async with self._session.get(f"http://127.0.0.1:{self._port}{path}", headers=headers) as answer:
+            return answer.status, await answer.text()
+
+
+@asynccontextmanager
+async def admin(standing: Standing, telemetry: Telemetry | None = None) -> AsyncIterator[Client]:
+    port = AdminPort(standing, telemetry or Telemetry(), frozenset({"localhost"}))
+    async with answering(port, HostPort("127.0.0.1", 0)) as number, aiohttp.ClientSession() as session:
+        yield Client(session, number)
+
+
+async def test_it_is_alive_at_once_and_ready_once_everything_was_read() -> None:
+    async with admin(standing_of(None)) as client:
+        assert (await client.get("/healthz"))[0] == 200
+        assert (await client.get("/readyz"))[0] == 503
+    async with admin(standing_of(SHOP)) as client:
+        assert (await client.get("/readyz"))[0] == 200
+
+
+async def test_the_status_is_what_the_commands_read() -> None:
+    async with admin(standing_of(SHOP)) as client:
+        status, body = await client.get("/api/v1/status")
+    assert status == 200
+    overview = read_overview(body.encode())
+    assert [(each.name, each.bound) for each in overview.gateways] == [("infra/edge", ("0.0.0.0:80",))]
+    assert [(each.kind, each.name) for each in overview.routes] == [("HTTPRoute", "shop/store")]
+    assert [each.object for each in overview.findings] == ["HTTPRoute shop/store"]
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200),
+        ("localhost:19080", 200),
+        ("127.0.0.1", 200),
+        ("[::1]:19080", 200),
+        ("LOCALHOST", 200),
+        ("evil.example", 421),
+        ("localhost.evil.example", 421),
+        ("127.0.0.1.evil.example:19080", 421),
+    ],
+)
+async def test_a_name_that_somebody_else_resolves_to_us_is_refused(host: str, status: int) -> None:
+    async with admin(standing_of(SHOP)) as client:
+        for path in ("/", "/api/v1/status", "/metrics", "/healthz"):
+            assert (await client.get(path, host))[0] == status
+
+
+async def test_metrics_have_the_names_that_are_documented() -> None:
+    telemetry = Telemetry()
+    envoy = Envoy("infra/edge", "edge-1")
+    telemetry.note(Rejected(envoy, LDS, {"infra/edge:80": "v1"}, "cannot bind", isolated=True))
+    telemetry.note(Overdue(envoy, LDS, "infra/edge:80", 5.0))
+    telemetry.note(TurnedAway("infra/edge", "edge-1", "too many streams"))
+    standing = standing_of(SHOP)
+    telemetry.take(standing.outcome)
+    async with admin(standing, telemetry) as client:
+        _, body = await client.get("/metrics")
+    for line in (
+        "legation_ready 1.0",
+        'legation_gateways{programmed="False"} 1.0',
+        'legation_findings{group="refused"} 1.0',
+        "legation_translation_seconds_count 1.0",
+        'legation_rejections_total{gateway="infra/edge",type="Listener"} 1.0',
+        'legation_overdue_total{gateway="infra/edge"} 1.0',
+        "legation_turned_away_total 1.0",
+    ):
+        assert f"{line}\n" in body
+
+
+async def test_the_page_says_how_things_stand_and_where_the_rest_is() -> None:
+    async with admin(standing_of(SHOP)) as client:
+        status, body = await client.get("/")
+    assert status == 200
+    assert "infra/edge: not programmed" in body
+    assert "/api/v1/status" in body
+    assert "<script" not in body
