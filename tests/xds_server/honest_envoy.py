@@ -135,8 +135,10 @@ class HonestEnvoy:
             present = {entry.name for entry in response.entries}
             gone = set(held) - present if full else set(response.removed)
             for entry in good:
+                before = held.get(entry.name)
                 self._apply(entry)
-                self._look_for_dangling(entry, offered)
+                if before is None or before.version != entry.version:
+                    self._look_for_dangling(entry, offered)
             for name in gone:
                 self._drop(type_url, name)
         self._nonces[type_url] = response.nonce
