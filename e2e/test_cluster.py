@@ -234,6 +234,7 @@ def test_nothing_is_left_when_a_cluster_is_down() -> None:
         assert len(running) > 6
     finally:
         own.down()
+    own.forget()
     assert not [process for process in running if process.runs]
     assert not list(Path("/run/netns").glob(f"{place.name}*"))
 

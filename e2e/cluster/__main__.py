@@ -55,9 +55,9 @@ def status() -> None:
 
 @application.command(name="with", context_settings=AS_IT_IS)
 def bring_up_for(command: Arguments) -> None:
-    """Bring the cluster up, run a command inside it, take it down."""
+    """Bring up a cluster of its own, run a command inside it, take it down."""
     signal.signal(signal.SIGTERM, _leave)
-    cluster = chosen()
+    cluster = chosen().alone()
     cluster.up()
     try:
         code = subprocess.run(cluster.command(command), env=cluster.variables(), check=False).returncode  # noqa: S603  the user's

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from e2e.cluster.build import build
 from e2e.cluster.crds import install
-from e2e.cluster.own import Own
+from e2e.cluster.own import INSIDE, Own
 from e2e.cluster.place import Place, here
 from e2e.cluster.tools import UnreadyError
 
@@ -31,6 +31,10 @@ class Theirs(NamedTuple):
     def down(self) -> None:
         """Leave it as it is."""
 
+    def alone(self) -> "Theirs":
+        """Give it as it is; there is no other."""
+        return self
+
     def command(self, arguments: Sequence[str]) -> list[str]:
         """Give a command that reaches it."""
         return list(arguments)
@@ -49,6 +53,10 @@ class Kind(NamedTuple):
         """Make it."""
         self._kind("create", "cluster", "--kubeconfig", str(self.place.kubeconfig), "--wait", "120s")
         self._theirs.up()
+
+    def alone(self) -> "Kind":
+        """Give one that no other process uses."""
+        return Kind(self.place.of_this_process())
 
     def down(self) -> None:
         """Remove it."""
@@ -87,4 +95,4 @@ def chosen() -> Cluster:
     if wanted:
         return Kind(place)
     kubeconfig = os.environ.get("KUBECONFIG")
-    return Theirs(place.programs, kubeconfig) if kubeconfig else Own(place)
+    return Theirs(place.programs, kubeconfig) if kubeconfig and INSIDE not in os.environ else Own(place)

@@ -19,7 +19,7 @@ from e2e.cluster.kubelet import images
 from e2e.cluster.kubelet.api import Access
 from e2e.cluster.kubelet.containment import entering
 from e2e.cluster.kubelet.host import Settings
-from e2e.cluster.place import PROJECT, Place
+from e2e.cluster.place import NAME, PROJECT, Place
 from e2e.cluster.processes import Recorded
 from legation.proxies.binary import envoy_path
 
@@ -55,6 +55,13 @@ class Own(NamedTuple):
         self._complete.touch()
         sys.stderr.write(f"the cluster is up after {monotonic() - began:.0f} s; logs: {self.place.logs}\n")
 
+    def alone(self) -> "Own":
+        """Give one that no other process uses, and clear up after those that could not."""
+        for place in self.place.abandoned():
+            Own(place).down()
+            Own(place).forget()
+        return Own(self.place.of_this_process())
+
     def down(self) -> None:
         """End every process and remove every namespace; what was logged stays until the next `up`."""
         for path in sorted(self.place.processes.glob("*"), reverse=True):
@@ -63,6 +70,10 @@ class Own(NamedTuple):
             path.unlink()
         self._complete.unlink(missing_ok=True)
         network.remove(self.place.name)
+
+    def forget(self) -> None:
+        """Remove what is left of it on disk."""
+        shutil.rmtree(self.place.state, ignore_errors=True)
 
     def status(self) -> dict[str, bool]:
         """Say which of the processes that were started still run."""
@@ -79,7 +90,8 @@ class Own(NamedTuple):
         programs = build(self.place.programs)
         folders = {str(path.parent): None for path in programs.paths.values()}
         path = os.pathsep.join((*folders, os.environ["PATH"]))
-        return {**os.environ, "KUBECONFIG": str(self.place.kubeconfig), "PATH": path, INSIDE: "1"}
+        chosen = {"KUBECONFIG": str(self.place.kubeconfig), "PATH": path, NAME: self.place.name}
+        return {**os.environ, **chosen, INSIDE: "1"}
 
     def entering(self, pod: str, container: str, arguments: Sequence[str]) -> list[str]:
         """Give a command that runs inside a container, as root: `pod` is its namespace and name."""
@@ -100,7 +112,7 @@ class Own(NamedTuple):
 
     def _prepare(self, programs: Programs) -> None:
         """Write everything anew."""
-        shutil.rmtree(self.place.state, ignore_errors=True)
+        self.forget()
         for folder in (self.place.logs / "pods", self.place.pods, self.place.processes):
             folder.mkdir(parents=True)
         identity.make(self.place.keys)

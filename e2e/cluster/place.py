@@ -1,6 +1,7 @@
 """Where things are: the cache of programs, and what one running cluster has."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,6 +49,17 @@ class Place(NamedTuple):
     def processes(self) -> Path:
         """A file for each process of the control plane."""
         return self.state / "processes"
+
+    def of_this_process(self) -> "Place":
+        """Give a place that no other process uses."""
+        return self._replace(name=f"{self.name}-{os.getpid()}")
+
+    def abandoned(self) -> Iterator["Place"]:
+        """Give the places of processes that have ended without clearing up."""
+        for path in self.state.parent.glob(f"{self.name}-*"):
+            pid = path.name.removeprefix(f"{self.name}-")
+            if pid.isdecimal() and not Path("/proc", pid).exists():
+                yield self._replace(name=path.name)
 
     @property
     def pods(self) -> Path:
