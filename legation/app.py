@@ -5,6 +5,7 @@ import signal
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, suppress
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,7 +18,7 @@ from legation.announce import Announcer
 from legation.change import Stated
 from legation.deliveries import Deliveries, name_in
 from legation.files import Update, watch
-from legation.identity import proven_group, server_credentials
+from legation.identity import proven_group, read_proof
 from legation.proxies.envoy_process import Launch
 from legation.proxies.local import Fleet
 from legation.publish import Offers
@@ -29,7 +30,7 @@ from translator.rules.backend_tls import SYSTEM_ROOTS
 from translator.rules.gateways import BINDING, Binding
 from xds_server.hub import Hub
 from xds_server.report import Report
-from xds_server.service import Address, Terms, serving
+from xds_server.service import Address, Terms, mutual_tls, serving
 from xds_server.snapshot import LDS
 
 T = TypeVar("T")
@@ -159,7 +160,7 @@ class Everything:
 
     def _address(self, xds: HostPort) -> Address:
         files = self._settings.xds_files
-        return Address(str(xds), server_credentials(files) if files else None)
+        return Address(str(xds), mutual_tls(partial(read_proof, files)) if files else None)
 
     def _terms(self) -> Terms:
         """Believe what certificates prove; without any, the port is on loopback and every caller is local."""

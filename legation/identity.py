@@ -1,10 +1,8 @@
 """Who may connect: what proves an Envoy on the xDS port, and a root that proves nobody."""
 
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-import grpc
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -13,15 +11,15 @@ from cryptography.x509.oid import NameOID
 
 from legation.settings import ServerFiles
 from xds_server.admission import Node, Peer, Refusal, claimed_group
+from xds_server.service import Proof
 
 PROVEN_NAMES = "x509_subject_alternative_name"
 GATEWAY_URI = re.compile(r"spiffe://legation/ns/(?P<namespace>[^/\s]+)/gateway/(?P<name>[^/\s]+)")
 
 
-def server_credentials(files: ServerFiles) -> grpc.ServerCredentials:
-    """Demand a certificate of every client; the files are read anew when they change."""
-    read = _reader(files)
-    return grpc.dynamic_ssl_server_credentials(read(), read, require_client_authentication=True)
+def read_proof(files: ServerFiles) -> Proof:
+    """Read what the server proves itself with, as it is on disk now."""
+    return Proof(files.certificate.read_bytes(), files.key.read_bytes(), files.client_ca.read_bytes())
 
 
 def proven_group(node: Node, peer: Peer) -> str | Refusal:
@@ -54,14 +52,6 @@ def nobodys_root() -> str:
         .sign(key, hashes.SHA256())
     )
     return built.public_bytes(Encoding.PEM).decode()
-
-
-def _reader(files: ServerFiles) -> Callable[[], grpc.ServerCertificateConfiguration]:
-    def read() -> grpc.ServerCertificateConfiguration:
-        pair = (files.key.read_bytes(), files.certificate.read_bytes())
-        return grpc.ssl_server_certificate_configuration([pair], files.client_ca.read_bytes())
-
-    return read
 
 
 def _group(name: bytes) -> str | None:

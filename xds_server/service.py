@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Protocol
 
@@ -35,6 +35,14 @@ class Address(Struct, frozen=True):
 
     target: str
     credentials: grpc.ServerCredentials | None = None
+
+
+class Proof(Struct, frozen=True):
+    """What the server proves itself with, and whose Envoys it believes; all PEM."""
+
+    chain: bytes
+    key: bytes
+    client_roots: bytes
 
 
 class Terms(Struct, frozen=True):
@@ -114,6 +122,16 @@ def _options(terms: Terms) -> list[tuple[str, int]]:
         return list(OPTIONS)
     age = ("grpc.max_connection_age_ms", int(terms.longest_connection * 1_000))
     return [*OPTIONS, age, ("grpc.max_connection_age_grace_ms", int(terms.drain * 1_000))]
+
+
+def mutual_tls(proof: Callable[[], Proof]) -> grpc.ServerCredentials:
+    """Demand a certificate of every client; the proof is asked for at each handshake, so that it rotates."""
+
+    def current() -> grpc.ServerCertificateConfiguration:
+        now = proof()
+        return grpc.ssl_server_certificate_configuration([(now.key, now.chain)], now.client_roots)
+
+    return grpc.dynamic_ssl_server_credentials(current(), current, require_client_authentication=True)
 
 
 def _bind(server: grpc.aio.Server, address: Address) -> int:
