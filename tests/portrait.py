@@ -11,8 +11,8 @@ from envoy.config.endpoint.v3 import endpoint_pb2
 from envoy.config.listener.v3 import listener_components_pb2, listener_pb2
 from envoy.config.route.v3 import route_components_pb2, route_pb2
 from envoy.extensions.transport_sockets.tls.v3 import common_pb2, secret_pb2, tls_pb2
-from google.protobuf import any_pb2, symbol_database
 
+from tests.messages import opened
 from translator.envoy.clusters import REFUSED
 from translator.envoy.resource import CLUSTER, ENDPOINTS, LISTENER, ROUTES, SECRET
 from translator.translate import Resources
@@ -59,11 +59,6 @@ def listeners(resources: Resources) -> dict[str, list[str]]:
     """Say what meets a connection at each port."""
     read = (listener_pb2.Listener.FromString(each.body) for each in resources[LISTENER].values())
     return {each.name: [f"at {', '.join(_bound(each))}", *_stands(each)] for each in read}
-
-
-def opened(wrapped: any_pb2.Any) -> Any:  # noqa: ANN401  any message
-    """Unpack a message of whatever type it says."""
-    return symbol_database.Default().GetSymbol(wrapped.TypeName()).FromString(wrapped.value)
 
 
 def _cluster(cluster: cluster_pb2.Cluster) -> str:

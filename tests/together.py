@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
-from google.protobuf import any_pb2, message, symbol_database
+from google.protobuf import any_pb2, message
 
 from tests.envoy_validate import Resources
+from tests.messages import opened, read
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104  # compared, never bound
 
@@ -22,7 +23,7 @@ def together(worlds: Mapping[str, Resources]) -> dict[str, dict[str, bytes]]:
 
 
 def _renamed(type_url: str, body: bytes, names: Mapping[str, str]) -> bytes:
-    whole = symbol_database.Default().GetSymbol(type_url.rpartition("/")[2]).FromString(body)
+    whole = read(type_url, body)
     _rename(whole, names)
     return bytes(whole.SerializeToString(deterministic=True))
 
@@ -30,7 +31,7 @@ def _renamed(type_url: str, body: bytes, names: Mapping[str, str]) -> bytes:
 def _rename(part: message.Message, names: Mapping[str, str]) -> None:
     """Change names wherever they stand, at any depth."""
     if isinstance(part, any_pb2.Any):
-        inner = symbol_database.Default().GetSymbol(part.TypeName()).FromString(part.value)
+        inner = opened(part)
         _rename(inner, names)
         part.value = inner.SerializeToString(deterministic=True)
         return

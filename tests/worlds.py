@@ -1,22 +1,32 @@
 """Small worlds of all kinds, drawn from few names, so that objects meet, miss and contradict each other."""
 
+import json
 from base64 import b64encode
+from collections.abc import Iterable
 from functools import cache
+from operator import itemgetter
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 from hypothesis import strategies as st
 
-from tests.pki import Authority
+from tests.golden import objects, pems
 from translator.names import Name
-from translator.objects.kinds import KINDS, Object
+from translator.objects.kinds import KINDS, Object, name_of
+from translator.rules.gateways import CONTROLLER
+from translator.translate import INDEXES
 from translator.world import World
 
-NAMESPACES = ("shop", "infra")
-NAMES = ("a", "b", "c")
+WORKING = Path(__file__).with_name("working.yaml")
+# What stands more than once is drawn more often: most of what changes begin with is called `shop/a`.
+NAMESPACES = ("shop", "shop", "shop", "infra")
+NAMES = ("a", "a", "b", "c")
 HOSTS = ("*.shop.test", "pay.shop.test", "shop.test", "*.test")
 PORTS = (80, 443, 8443)
 TYPES = {info.kind: info.type for info in KINDS}
+OFTEN = ("BackendTLSPolicy", "BackendTLSPolicy", "ConfigMap", "Service", "HTTPRoute", "TLSRoute", "TCPRoute")
+DRAWN = (*KINDS, *(info for info in KINDS for kind in OFTEN if info.kind == kind))
 
 Json = dict[str, Any]
 
@@ -33,17 +43,9 @@ class Put(NamedTuple):
         world.put(TYPES[self.kind], self.name, self.thing)
 
 
-@cache
-def authority() -> Authority:
-    """Make the one authority of these worlds."""
-    return Authority("roots")
-
-
-@cache
-def key_pair() -> tuple[str, str]:
-    """Make the one server certificate of these worlds."""
-    issued = authority().issue(dns=["pay.shop.test"])
-    return b64encode(issued.chain_pem.encode()).decode(), b64encode(issued.key_pem.encode()).decode()
+def encoded(name: str) -> str:
+    """Return a certificate or a key as Secrets hold it."""
+    return b64encode(pems()[name].encode()).decode()
 
 
 def pick(*values: object) -> st.SearchStrategy[Any]:
@@ -58,7 +60,12 @@ def optional(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[Json]:
 
 def some(of: st.SearchStrategy[Any], least: int = 0, most: int = 2) -> st.SearchStrategy[list[Any]]:
     """Draw a few, each different."""
-    return st.lists(of, min_size=least, max_size=most, unique_by=repr)
+    return st.lists(of, min_size=least, max_size=most, unique_by=_canonical)
+
+
+def _canonical(written: object) -> str:
+    """Write a value so that equal ones look equal."""
+    return json.dumps(written, sort_keys=True)
 
 
 def merged(fixed: Json, *drawn: st.SearchStrategy[Json]) -> st.SearchStrategy[Json]:
@@ -98,10 +105,9 @@ listener = st.fixed_dictionaries(
     },
 )
 parent = st.fixed_dictionaries(
-    {"name": names},
+    {"name": names, "kind": pick("Gateway", "Gateway", "ListenerSet", "Service")},
     optional={
         "namespace": namespaces,
-        "kind": pick("Gateway", "ListenerSet", "Service"),
         "sectionName": names,
         "port": ports,
     },
@@ -144,7 +150,7 @@ ca_ref = st.fixed_dictionaries(
 )
 SPECS: dict[str, st.SearchStrategy[Json]] = {
     "GatewayClass": st.fixed_dictionaries(
-        {"controllerName": pick("legation.dev/gateway-controller", "other.test/controller")},
+        {"controllerName": pick(*[CONTROLLER] * 5, "other.test/controller")},
         optional={
             "parametersRef": st.fixed_dictionaries(
                 {
@@ -158,7 +164,7 @@ SPECS: dict[str, st.SearchStrategy[Json]] = {
     ),
     "Gateway": st.fixed_dictionaries(
         {
-            "gatewayClassName": names,
+            "gatewayClassName": pick("a", "a", "a", "b"),
             "listeners": some(listener, 1, 4).map(lambda them: list({x["name"]: x for x in them}.values())),
         },
         optional={
@@ -228,13 +234,14 @@ SPECS: dict[str, st.SearchStrategy[Json]] = {
     ),
     "Service": st.fixed_dictionaries(
         {
-            "ports": some(
+            "ports": st.lists(
                 st.fixed_dictionaries(
                     {"port": ports, "name": names, "protocol": pick("TCP", "TCP", "UDP")},
                     optional={"appProtocol": pick("https", "http", "kubernetes.io/h2c", "mysql")},
                 ),
-                1,
-                3,
+                min_size=1,
+                max_size=3,
+                unique_by=(itemgetter("port", "protocol"), itemgetter("name")),
             )
         },
         optional={"type": pick("ClusterIP", "ExternalName")},
@@ -245,10 +252,9 @@ SPECS: dict[str, st.SearchStrategy[Json]] = {
 
 def _body(kind: str) -> st.SearchStrategy[Json]:
     """Draw what is in an object besides its metadata."""
-    cert, key = key_pair()
     match kind:
         case "Secret":
-            pem = b64encode(authority().pem.encode()).decode()
+            cert, key, pem = encoded("edge"), encoded("edge.key"), encoded("roots")
             return st.fixed_dictionaries(
                 {
                     "type": pick("kubernetes.io/tls", "Opaque"),
@@ -256,9 +262,9 @@ def _body(kind: str) -> st.SearchStrategy[Json]:
                 }
             )
         case "ConfigMap":
-            return pick({"data": {"ca.crt": authority().pem}}, {"data": {"ca.crt": "nonsense"}}, {"data": {}})
+            return pick({"data": {"ca.crt": pems()["roots"]}}, {"data": {"ca.crt": "nonsense"}}, {"data": {}})
         case "ClusterTrustBundle":
-            return pick({"spec": {"trustBundle": authority().pem}}, {"spec": {"trustBundle": "nonsense"}})
+            return pick({"spec": {"trustBundle": pems()["roots"]}}, {"spec": {"trustBundle": "nonsense"}})
         case "Namespace":
             return st.just({})
         case "EndpointSlice":
@@ -283,11 +289,11 @@ def _body(kind: str) -> st.SearchStrategy[Json]:
 @st.composite
 def puts(draw: st.DrawFn) -> Put:
     """Draw one change."""
-    info = draw(st.sampled_from(KINDS))
+    info = draw(st.sampled_from(DRAWN))
     name = Name(
         draw(namespaces) if info.namespaced else "", draw(names if info.kind != "Namespace" else namespaces)
     )
-    if draw(st.integers(0, 4)) == 0:
+    if draw(st.integers(0, 9)) == 7:  # a number in the middle: hypothesis likes the ends
         return Put(info.kind, name, None)
     labels = draw(
         pick({}, {"team": "x"}, {"kubernetes.io/service-name": "a"}, {"kubernetes.io/service-name": "b"})
@@ -313,63 +319,20 @@ def thing(kind: str, namespace: str, name: str, **fields: Any) -> Put:  # noqa: 
     )
 
 
-def working() -> list[Put]:
+@cache
+def working() -> tuple[Put, ...]:
     """Make a world in which everything is served; changes are drawn from the same names, so they hit it."""
-    cert, key = key_pair()
-    gateway = {
-        "gatewayClassName": "a",
-        "allowedListeners": {"namespaces": {"from": "All"}},
-        "listeners": [
-            {"name": "a", "port": 80, "protocol": "HTTP", "allowedRoutes": {"namespaces": {"from": "All"}}},
-            {"name": "b", "port": 443, "protocol": "HTTPS", "hostname": "*.test", "tls": {"certificateRefs": [{"name": "a"}]}},
-            {"name": "c", "port": 443, "protocol": "TLS", "hostname": "*.shop.test", "tls": {"mode": "Passthrough"}},
-            {"name": "d", "port": 8443, "protocol": "TCP"},
-        ],
-    }  # fmt: skip
-    backend = {"backendRefs": [{"name": "a", "port": 443}, {"name": "b", "port": 80, "weight": 3}]}
-    slices = [
-        thing(
-            "EndpointSlice", "shop", name,
-            metadata={"labels": {"kubernetes.io/service-name": name}}, addressType="IPv4",
-            endpoints=[{"addresses": ["198.18.0.1"]}], ports=[{"name": "a", "port": 8443}],
-        )
-        for name in ("a", "b")
-    ]  # fmt: skip
-    services = [
-        thing(
-            "Service",
-            "shop",
-            name,
-            spec={"ports": [{"name": "a", "port": port}, {"name": "b", "port": 8443}]},
-        )
-        for name, port in (("a", 443), ("b", 80))
-    ]
-    policy = {
-        "targetRefs": [{"group": "", "kind": "Service", "name": "a"}],
-        "validation": {
-            "hostname": "pay.shop.test",
-            "caCertificateRefs": [{"group": "", "kind": "ConfigMap", "name": "a"}],
-        },
-    }
-    sections = {"HTTPRoute": "a", "GRPCRoute": "b", "TLSRoute": "c", "TCPRoute": "d"}
-    hosted = {
-        "HTTPRoute": {"hostnames": ["pay.shop.test", "shop.test"]},
-        "GRPCRoute": {"hostnames": ["*.test"]},
-        "TLSRoute": {"hostnames": ["pay.shop.test"]},
-    }
-    return [
-        thing("GatewayClass", "", "a", spec={"controllerName": "legation.dev/gateway-controller"}),
-        thing("Gateway", "shop", "a", spec=gateway),
-        thing("Secret", "shop", "a", type="kubernetes.io/tls", data={"tls.crt": cert, "tls.key": key}),
-        thing("ConfigMap", "shop", "a", data={"ca.crt": authority().pem}),
-        thing("BackendTLSPolicy", "shop", "a", spec=policy),
-        *(
-            thing(
-                kind, "shop", "a",
-                spec={"parentRefs": [{"name": "a", "sectionName": section}], "rules": [backend], **hosted.get(kind, {})},
-            )
-            for kind, section in sections.items()
-        ),
-        *services,
-        *slices,
-    ]  # fmt: skip
+    return tuple(Put(type(each).__name__, name_of(each), each) for each in objects(WORKING))
+
+
+def after(changes: Iterable[Put]) -> World:
+    """Make the world in which everything is served, and change it."""
+    world = World(INDEXES)
+    for change in (*working(), *changes):
+        change.into(world)
+    return world
+
+
+def worlds() -> st.SearchStrategy[World]:
+    """Draw worlds some changes away from the one in which everything is served."""
+    return st.lists(puts(), min_size=4, max_size=24).map(after)

@@ -1,5 +1,7 @@
 """The test that guards the memory: after any changes, the incremental result equals a fresh one."""
 
+from collections.abc import Iterable
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,7 +11,7 @@ from translator.translate import INDEXES, Translation, Translator, translate
 from translator.world import World
 
 
-def fresh(changes: list[Put]) -> Translation:
+def fresh(changes: Iterable[Put]) -> Translation:
     world = World(INDEXES)
     for change in changes:
         change.into(world)
@@ -21,9 +23,9 @@ def test_the_world_that_changes_start_from_serves_every_kind_of_resource() -> No
     [resources] = translation.gateways.values()
     assert {kind: sorted(named) for kind, named in resources.items()} == {
         CLUSTER: ["legation/refused", "shop/a:443+a", "shop/a:443/h2+a", "shop/a:443/tcp", "shop/a:443/tcp+a",
-                  "shop/b:80", "shop/b:80/h2", "shop/b:80/tcp"],
-        ENDPOINTS: ["shop/a:443", "shop/b:80"],
-        LISTENER: ["shop/a:443", "shop/a:80", "shop/a:8443"],
+                  "shop/a:443/udp/udp", "shop/b:80", "shop/b:80/h2", "shop/b:80/tcp", "shop/b:80/udp/udp"],
+        ENDPOINTS: ["shop/a:443", "shop/a:443/udp", "shop/b:80", "shop/b:80/udp"],
+        LISTENER: ["shop/a:443", "shop/a:80", "shop/a:8443", "shop/a:8443/udp"],
         ROUTES: ["shop/a:443/b", "shop/a:80"],
         SECRET: ["certificate/shop/a", "trust/shop/a"],
     }  # fmt: skip
@@ -35,7 +37,7 @@ def test_any_sequence_of_changes_gives_what_a_fresh_translation_gives(batches: l
     world = World(INDEXES)
     translator = Translator(world)
     done: list[Put] = []
-    for batch in [working(), *batches]:
+    for batch in (working(), *batches):
         for change in batch:
             change.into(world)
         done += batch

@@ -1,0 +1,256 @@
+"""What holds in every snapshot, whatever anybody wrote: read from the bytes that are served."""
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any
+
+from envoy.config.route.v3 import route_components_pb2
+from envoy.extensions.filters.network.http_connection_manager.v3 import http_connection_manager_pb2
+from envoy.extensions.filters.network.tcp_proxy.v3 import tcp_proxy_pb2
+from envoy.extensions.filters.udp.udp_proxy.v3 import route_pb2
+from envoy.extensions.transport_sockets.tls.v3 import secret_pb2
+from google.protobuf.message import Message
+from hypothesis import given, settings
+
+from tests.messages import read, within
+from tests.worlds import after, worlds
+from translator.envoy.clusters import REFUSED
+from translator.envoy.resource import CLUSTER, ENDPOINTS, LISTENER, ROUTES, SECRET, Resource
+from translator.envoy.upstream_tls import SYSTEM_ROOTS
+from translator.names import Name
+from translator.objects.backend_tls_policy import BackendTLSPolicy
+from translator.objects.service import Service, ServicePort
+from translator.translate import Resources, translate
+from translator.world import World
+
+SAYS_TLS = ("https", "kubernetes.io/wss")
+over_random_worlds = settings(max_examples=60, deadline=None)
+over_many_worlds = settings(max_examples=200, deadline=None)
+
+
+class Snapshot:
+    """What one Gateway is served, read."""
+
+    def __init__(self, resources: Resources) -> None:
+        """Read every resource."""
+        self.resources = resources
+        self.messages: dict[str, dict[str, Any]] = {
+            kind: {name: read(kind, each.body) for name, each in named.items()}
+            for kind, named in resources.items()
+        }
+
+    def of(self, kind: str) -> dict[str, Any]:
+        """Return the messages of a kind by name."""
+        return self.messages.get(kind, {})
+
+    def names(self, kind: str) -> set[str]:
+        """Return the names of a kind."""
+        return set(self.of(kind))
+
+    def said(self, kind: str, what: Callable[[Resource], Any]) -> dict[str, Any]:
+        """Return what the resources of a kind say of themselves."""
+        return {name: what(each) for name, each in self.resources.get(kind, {}).items()}
+
+    def ways(self) -> Iterator[tuple[str, set[str]]]:
+        """Yield how connections are opened, with the clusters that each way leads to."""
+        for listener in self.of(LISTENER).values():
+            if listener.HasField("udp_listener_config"):
+                yield "datagrams", targets(listener)
+            for each in listener.filter_chains:
+                told_apart, ended = (
+                    each.filter_chain_match.transport_protocol,
+                    each.HasField("transport_socket"),
+                )
+                if tables(each):
+                    yield (
+                        "requests",
+                        set(chain.from_iterable(targets(self.of(ROUTES)[t]) for t in tables(each))),
+                    )
+                elif told_apart == "tls":
+                    yield "terminated" if ended else "passed through", targets(each)
+                else:
+                    yield "connections", targets(each)
+
+    def reached(self, *ways: str) -> set[str]:
+        """Return the clusters that are reached in one of these ways."""
+        return set(chain.from_iterable(clusters for way, clusters in self.ways() if way in ways))
+
+
+def snapshots(world: World) -> list[Snapshot]:
+    return [Snapshot(resources) for resources in translate(world).gateways.values()]
+
+
+def targets(whole: Message) -> set[str]:
+    """Return the clusters that a listener, a chain or a table sends traffic to."""
+    return {name for part in within(whole) for name in _targets(part)}
+
+
+def _targets(part: Message) -> Iterator[str]:
+    if isinstance(part, route_pb2.Route):
+        yield part.cluster
+    if isinstance(part, route_components_pb2.RouteAction | tcp_proxy_pb2.TcpProxy):
+        yield from [part.cluster] if part.cluster else [each.name for each in part.weighted_clusters.clusters]
+    if isinstance(part, route_components_pb2.RouteAction):
+        yield from (each.cluster for each in part.request_mirror_policies)
+
+
+def tables(whole: Message) -> set[str]:
+    """Return the route tables that are asked for over RDS."""
+    managers = http_connection_manager_pb2.HttpConnectionManager
+    return {part.rds.route_config_name for part in within(whole) if isinstance(part, managers)}
+
+
+def secrets(whole: Message) -> tuple[set[str], set[str]]:
+    """Return the secrets that are asked for over ADS, and those that Envoy is expected to have."""
+    found = [part for part in within(whole) if isinstance(part, secret_pb2.SdsSecretConfig)]
+    assert all(part.sds_config.HasField("ads") for part in found if part.HasField("sds_config"))
+    served = {part.name for part in found if part.HasField("sds_config")}
+    return served, {part.name for part in found if not part.HasField("sds_config")}
+
+
+def assigned(cluster: Any) -> str | None:  # noqa: ANN401  generated, without annotations
+    """Return the name by which a cluster asks for its endpoints."""
+    return cluster.eds_cluster_config.service_name if cluster.HasField("eds_cluster_config") else None
+
+
+def covered(world: World) -> set[str]:
+    """Return the Service ports that policies target, found without asking any rule."""
+    policies = [world.must(BackendTLSPolicy, name) for name in world.names(BackendTLSPolicy)]
+    targeted = {
+        (each.metadata.namespace, ref.name, ref.section_name)
+        for each in policies
+        for ref in each.spec.target_refs
+    }
+    return {
+        f"{service}:{port.port}"
+        for service, port in _open(world)
+        if {(*service, None), (*service, port.name)} & targeted
+    }
+
+
+def encrypted(world: World) -> set[str]:
+    """Return the Service ports that say TLS by their appProtocol."""
+    return {f"{service}:{port.port}" for service, port in _open(world) if port.app_protocol in SAYS_TLS}
+
+
+def _open(world: World) -> Iterator[tuple[Name, ServicePort]]:
+    for name in world.names(Service):
+        yield from ((name, port) for port in world.must(Service, name).spec.ports if port.protocol == "TCP")
+
+
+def test_the_world_that_changes_start_from_is_reached_in_every_way() -> None:
+    [snapshot] = snapshots(after(()))
+    ways = {"requests", "terminated", "passed through", "connections", "datagrams"}
+    assert {way for way, clusters in snapshot.ways() if clusters - {REFUSED}} == ways
+    assert covered(after(())) == {"shop/a:443", "shop/a:8443"}
+    assert encrypted(after(())) == {"shop/a:443"}
+
+
+@over_many_worlds
+@given(worlds())
+def test_nothing_that_a_policy_covers_is_reached_in_cleartext(world: World) -> None:
+    targeted = covered(world)
+    for snapshot in snapshots(world):
+        bare = {
+            name
+            for name, cluster in snapshot.of(CLUSTER).items()
+            if assigned(cluster) in targeted and not cluster.HasField("transport_socket")
+        }
+        assert not bare & snapshot.reached("requests", "terminated", "connections")
+
+
+@over_many_worlds
+@given(worlds())
+def test_a_port_that_says_tls_is_reached_by_nobody_who_cannot_speak_it(world: World) -> None:
+    uncovered = encrypted(world) - covered(world)
+    for snapshot in snapshots(world):
+        found = {name for name, cluster in snapshot.of(CLUSTER).items() if assigned(cluster) in uncovered}
+        assert not found & snapshot.reached("requests", "terminated")
+
+
+@over_random_worlds
+@given(worlds())
+def test_whatever_is_mentioned_is_served(world: World) -> None:
+    for snapshot in snapshots(world):
+        for kind in (LISTENER, ROUTES):
+            for message in snapshot.of(kind).values():
+                assert targets(message) <= snapshot.names(CLUSTER)
+                assert tables(message) <= snapshot.names(ROUTES)
+        for message in chain(snapshot.of(LISTENER).values(), snapshot.of(CLUSTER).values()):
+            served, expected = secrets(message)
+            assert served <= snapshot.names(SECRET)
+            assert expected <= {SYSTEM_ROOTS}
+        assert {assigned(each) for each in snapshot.of(CLUSTER).values()} - {None} <= snapshot.names(
+            ENDPOINTS
+        )
+
+
+@over_random_worlds
+@given(worlds())
+def test_whatever_is_served_is_mentioned(world: World) -> None:
+    for snapshot in snapshots(world):
+        messages = [
+            *snapshot.of(LISTENER).values(),
+            *snapshot.of(ROUTES).values(),
+            *snapshot.of(CLUSTER).values(),
+        ]
+        assert snapshot.names(CLUSTER) - {REFUSED} <= set(chain.from_iterable(map(targets, messages)))
+        assert snapshot.names(ROUTES) <= set(chain.from_iterable(map(tables, messages)))
+        assert snapshot.names(SECRET) <= set(chain.from_iterable(secrets(each)[0] for each in messages))
+
+
+@over_random_worlds
+@given(worlds())
+def test_a_resource_says_exactly_what_its_bytes_mention(world: World) -> None:
+    for snapshot in snapshots(world):
+        for kind in (LISTENER, ROUTES, CLUSTER, SECRET, ENDPOINTS):
+            messages = snapshot.of(kind).items()
+            assert snapshot.said(kind, lambda each: set(each.targets)) == {n: targets(m) for n, m in messages}
+            assert snapshot.said(kind, lambda each: set(each.tables)) == {n: tables(m) for n, m in messages}
+            assert snapshot.said(kind, lambda each: set(each.secrets)) == {
+                n: secrets(m)[0] for n, m in messages
+            }
+        clusters = snapshot.of(CLUSTER).items()
+        assert snapshot.said(CLUSTER, lambda each: each.endpoints) == {n: assigned(m) for n, m in clusters}
+
+
+@over_random_worlds
+@given(worlds())
+def test_no_two_virtual_hosts_of_a_table_share_a_name(world: World) -> None:
+    for snapshot in snapshots(world):
+        for table in snapshot.of(ROUTES).values():
+            distinct([domain for host in table.virtual_hosts for domain in host.domains])
+            distinct([host.name for host in table.virtual_hosts])
+
+
+@over_random_worlds
+@given(worlds())
+def test_no_two_chains_of_a_listener_and_no_two_listeners_share_a_place(world: World) -> None:
+    for snapshot in snapshots(world):
+        listeners = snapshot.of(LISTENER).values()
+        for listener in listeners:
+            distinct([each.filter_chain_match.SerializeToString() for each in listener.filter_chains])
+        bound = (
+            (each.address for each in listeners),
+            (a.address for each in listeners for a in each.additional_addresses),
+        )
+        distinct([each.SerializeToString() for each in chain.from_iterable(bound)])
+
+
+@over_random_worlds
+@given(worlds())
+def test_every_resource_is_called_what_it_is_served_as(world: World) -> None:
+    for snapshot in snapshots(world):
+        for kind, messages in snapshot.messages.items():
+            for name, message in messages.items():
+                assert name == (message.cluster_name if kind == ENDPOINTS else message.name)
+
+
+@over_random_worlds
+@given(worlds())
+def test_nothing_that_anybody_writes_breaks_a_rule(world: World) -> None:
+    assert not translate(world).broken
+
+
+def distinct(values: list[Any]) -> None:
+    assert len(values) == len(set(values)), values
