@@ -4,6 +4,7 @@ import structlog
 
 from legation.findings import Finding
 from legation.standing import Gateway, Standing
+from translator.rules.gateways import CONTROLLER
 
 
 class Announcer:
@@ -15,6 +16,7 @@ class Announcer:
         self._log = structlog.get_logger()
         self._findings: frozenset[Finding] = frozenset()
         self._programmed: frozenset[str] = frozenset()
+        self._had_gateways = True
 
     def announce(self) -> None:
         """Say what is new."""
@@ -27,6 +29,11 @@ class Announcer:
         self._announce_gateways(self._standing.gateways())
 
     def _announce_gateways(self, gateways: tuple[Gateway, ...]) -> None:
+        if self._had_gateways and not gateways and self._standing.ready:
+            self._log.warning(
+                "there is no Gateway to serve", remedy=f"its GatewayClass must name {CONTROLLER}"
+            )
+        self._had_gateways = bool(gateways)
         programmed = {each.name: each for each in gateways if _is_programmed(each)}
         for name in sorted(programmed.keys() - self._programmed):
             self._log.info("programmed", gateway=name, at=" ".join(programmed[name].bound))

@@ -21,7 +21,10 @@ NOT_PERMITTED = (
     "this user may not bind a port below 1024: start with `--port-offset 8000`, "
     "or permit it, for instance with `sysctl net.ipv4.ip_unprivileged_port_start=80`"
 )
-IN_USE = "another process has this port: stop it, or choose another, for instance with `--port-offset 10000`"
+IN_USE = (
+    "another process has this port: end it and start again, "
+    "or choose another port, for instance with `--port-offset 10000`"
+)
 NOT_HERE = "this machine does not have that address: see `--address` and the Gateway's spec.addresses"
 REMEDIES = MappingProxyType({
     "Permission denied": NOT_PERMITTED,

@@ -64,13 +64,6 @@ def merged(existing: bytes, status: Status, moment: Moment) -> bytes:
     return _unless_equal(existing, msgspec.json.encode(after))
 
 
-def without_room(existing: bytes, status: PolicyStatus) -> tuple[ParentRef, ...]:
-    """Name the ancestors that found no room beside those that other controllers wrote."""
-    foreign = [entry for entry in _items(_fields(existing), "ancestors") if not _is_ours(entry)]
-    room = max(0, MOST_ANCESTORS - len(foreign))
-    return tuple(entry.parent for entry in status.ancestors[room:])
-
-
 def _after(before: Fields, status: Status, moment: Moment) -> Fields:
     match status:
         case GatewayClassStatus():

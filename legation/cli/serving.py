@@ -10,6 +10,7 @@ from legation.cli.terminal import PROBLEMS, fail, out
 from legation.logs import set_up_logs
 from legation.settings import Settings
 from legation.standing import Overview
+from translator.rules.gateways import CONTROLLER
 
 
 def serve(settings: Settings) -> None:
@@ -29,9 +30,7 @@ def _report(overview: Overview) -> None:
     print_overview(console, overview)
     print_findings(console, overview.findings)
     if not overview.gateways:
-        console.print(
-            "no Gateway here is of a GatewayClass whose controller is legation.dev/gateway-controller"
-        )
+        console.print(f"there is no Gateway to serve: its GatewayClass must name {CONTROLLER}")
     waiting = [gateway.name for gateway in overview.gateways if not gateway.is_settled]
     if waiting:
         console.print(f"still waiting for Envoy: {', '.join(waiting)}", style="red")

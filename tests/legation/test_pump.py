@@ -18,6 +18,7 @@ from legation.publish import Offers, Publisher
 from legation.pump import Outcome, Pump, Workbench, the_time
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from translator.names import Name, Ref
+from translator.rules.gateways import CONTROLLER
 from xds_server.hub import Hub
 from xds_server.snapshot import CDS, EDS, LDS, RDS
 
@@ -83,6 +84,14 @@ def test_a_time_that_passes_moves_no_transition() -> None:
     first = workbench.work(manifests.now(SHOP))
     second = workbench.work([the_time()])
     assert second.statuses == first.statuses
+
+
+def test_what_others_wrote_into_a_status_that_a_manifest_brings_along_stays() -> None:
+    theirs = '{"controllerName": "example.net/other", "parentRef": {"name": "edge"}, "conditions": []}'
+    text = SHOP + f"status: {{parents: [{theirs}]}}\n"
+    store = Ref("HTTPRoute", Name("shop", "store"))
+    parents = json.loads(Workbench().work(Manifests().now(text)).statuses[store])["parents"]
+    assert [each["controllerName"] for each in parents] == ["example.net/other", CONTROLLER]
 
 
 def test_what_envoys_say_of_a_gateway_that_is_gone_does_no_harm() -> None:

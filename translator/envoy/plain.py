@@ -1,4 +1,4 @@
-"""Messages as plain values, for people: as Envoy's own configuration is written, with private keys left out."""
+"""Messages as plain values, for people: written as Envoy's own configuration, with private keys left out."""
 
 from types import MappingProxyType
 
