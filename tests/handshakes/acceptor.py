@@ -15,6 +15,7 @@ async def accepting(
     serve: Callable[[Pair], Awaitable[None]], tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[int]:
     """Serve each connection until it has nothing more to say; yields the port."""
+    left = (asyncio.IncompleteReadError, ConnectionError, ssl.SSLError)
     tasks: set[asyncio.Task[None]] = set()
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -23,7 +24,7 @@ async def accepting(
         tasks.add(task)
         task.add_done_callback(tasks.discard)
         try:
-            with suppress(asyncio.IncompleteReadError, ConnectionError, ssl.SSLError):  # the other side left
+            with suppress(*left, asyncio.CancelledError):  # the other side left, or the server ends
                 if tls is not None:  # here, so that a handshake that never ends is ended with its task
                     await writer.start_tls(tls)
                 await serve((reader, writer))

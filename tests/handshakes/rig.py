@@ -10,7 +10,8 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from legation.bootstrap import HostPort, Socket, Start, as_fields, bootstrap
+from legation.addresses import HostPort, Socket
+from legation.bootstrap import Start, as_fields, bootstrap
 from legation.publish import Publisher
 from tests.handshakes.clients import Place
 from tests.handshakes.manifests import SERVED_BY_US, Json
@@ -19,7 +20,7 @@ from translator.names import Name, Ref
 from translator.objects.admission.admit import admit
 from translator.objects.kinds import find_kind, name_of
 from translator.rules.gateways import BINDING, Binding
-from translator.rules.status import Status
+from translator.rules.status import PolicyStatus, Status
 from translator.translate import INDEXES, Translator
 from translator.world import Fact, World
 from xds_server.hub import Hub
@@ -51,7 +52,7 @@ class Rig:
         """Begin with a class of ours, bound to an address of loopback that nobody else uses."""
         self.address = ".".join(["127", *(str(1 + secrets.randbelow(254)) for _ in range(3))])
         self.reports: list[Report] = []
-        self.statuses: Mapping[Ref, Status] = {}
+        self._statuses: Mapping[Ref, Status] = {}
         self.hub = Hub(self._hear, patience=patience)
         self._news = asyncio.Event()
         self._world = World(INDEXES)
@@ -63,6 +64,13 @@ class Rig:
     def place(self, port: int) -> Place:
         """Return where a listener's port is found."""
         return Place(self.address, port)
+
+    def accepts(self, policy: str) -> bool:
+        """Tell whether the Gateway's entry in a policy's status says that it is accepted."""
+        told = self._statuses[Ref("BackendTLSPolicy", Name(GATEWAY.namespace, policy))]
+        assert isinstance(told, PolicyStatus), told
+        [entry] = told.ancestors
+        return any(each.type == "Accepted" and each.status for each in entry.conditions)
 
     def apply(self, *manifests: Json) -> None:
         """Put objects, as one change."""
@@ -100,7 +108,7 @@ class Rig:
     def _publish(self) -> None:
         translation = self._translator.translate()
         assert not translation.broken, translation.broken
-        self.statuses = translation.statuses
+        self._statuses = translation.statuses
         for group, snapshot in self._publisher.snapshots(translation.gateways).items():
             self.hub.publish(group, snapshot)
 

@@ -139,3 +139,8 @@ async def test_a_backend_is_told_something_only_after_its_proof(stage: Stage, na
     assert {hello.versions[-2:] for hello in hellos} <= {(0x0304, 0x0303)}
     assert not any(hello.resumes for hello in hellos)
     assert backend.tap.cleartext == b""
+
+
+async def test_exactly_the_accepted_policies_lead_to_a_connection(stage: Stage) -> None:
+    accepted = {name for name in CASES if stage.rig.accepts(name)}
+    assert accepted == {name for name, case in CASES.items() if case.tried}
