@@ -14,6 +14,7 @@ from msgspec import Struct
 from watchfiles import Change, awatch
 
 from legation.change import Put
+from legation.collection import undisturbed
 from legation.disk import SUFFIXES, Stamp, Unreadable, list_manifests, read_manifest, stamp_of
 from legation.folder import Folder, Reading, about_file
 from legation.manifests import Problem, read_manifests
@@ -90,10 +91,15 @@ async def watch(root: Path) -> AsyncGenerator[Update]:
     told: Update | None = None
     async with aclosing(_notices(root)) as notices:
         async for written in notices:
-            update = await asyncio.to_thread(files.look, written, time.monotonic())
+            update = await asyncio.to_thread(_look, files, written)
             if told is None or update.changes or update.problems != told.problems:
                 told = update
                 yield update
+
+
+def _look(files: Files, written: Collection[str]) -> Update:
+    with undisturbed():
+        return files.look(written, time.monotonic())
 
 
 async def _notices(root: Path) -> AsyncGenerator[frozenset[str]]:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from legation.change import Put, Stated, written
+from legation.collection import undisturbed
 from legation.deliveries import Heard, delivery
 from legation.notebook import Notebook
 from legation.publish import Publisher
@@ -106,9 +107,13 @@ class Pump:
             batch = list(await self._waiting.get())
             while not self._waiting.empty():
                 batch.extend(self._waiting.get_nowait())
-            outcome = await asyncio.to_thread(self._workbench.work, batch)
+            outcome = await asyncio.to_thread(self._work, batch)
             for take in self._takers:
                 take(outcome)
+
+    def _work(self, batch: Batch) -> Outcome:
+        with undisturbed():
+            return self._workbench.work(batch)
 
     async def tell_time(self) -> None:
         """State the time once a minute, until cancelled."""
