@@ -12,7 +12,7 @@ from urllib.request import urlopen
 import pytest
 import yaml
 
-from e2e.cluster.build import build
+from e2e.cluster.build import Programs
 from e2e.cluster.own import Own
 from e2e.cluster.place import Place, here
 from e2e.cluster.processes import Recorded
@@ -75,7 +75,7 @@ def test_the_api_server_answers() -> None:
 
 @pytest.mark.usefixtures("cluster")
 def test_every_kind_of_the_experimental_channel_is_established() -> None:
-    files = build(here().programs).crds.glob("*.yaml")
+    files = Programs(here().programs).crds.glob("*.yaml")
     published = [document for file in files for document in yaml.safe_load_all(file.read_text())]
     names = {crd["metadata"]["name"] for crd in published if crd["kind"] == "CustomResourceDefinition"}
     assert "backendtlspolicies.gateway.networking.k8s.io" in names
@@ -157,7 +157,7 @@ spec:
       command: [sh, -c]
       args:
         - |
-          cat /settings/colour /hidden/word /shared/word /about/labels; echo; echo $(COLOUR)-$(SELF); id -u
+          cat /settings/colour /hidden/word /shared/word /about/tier; echo; echo $(COLOUR)-$(SELF); id -u
           test -s /var/run/secrets/kubernetes.io/serviceaccount/token || exit 4
           echo last words > /dev/termination-log
           exit 3
@@ -173,7 +173,7 @@ spec:
     - {{name: settings, configMap: {{name: settings}}}}
     - {{name: hidden, secret: {{secretName: hidden}}}}
     - {{name: shared, emptyDir: {{}}}}
-    - {{name: about, downwardAPI: {{items: [{{path: labels, fieldRef: {{fieldPath: metadata.labels}}}}]}}}}
+    - {{name: about, downwardAPI: {{items: [{{path: tier, fieldRef: {{fieldPath: "metadata.labels['tier']"}}}}]}}}}
 """
 
 
@@ -182,7 +182,7 @@ def test_a_container_sees_its_volumes_and_variables_and_tells_how_it_ended(names
     apply(namespace, SEEN)
     wait_for(namespace, "jsonpath={.status.phase}=Failed", "pod/reader")
     said = kubectl("logs", "--namespace", namespace, "reader").split("\n")
-    assert said == ["greenxyzzybefore", 'tier="front"', "green-reader", "65532", ""]
+    assert said == ["greenxyzzybefore", "front", "green-reader", "65532", ""]
     [container] = read("pod", "reader", "--namespace", namespace)["status"]["containerStatuses"]
     assert container["state"]["terminated"]["exitCode"] == 3
     assert container["state"]["terminated"]["message"] == "last words\n"

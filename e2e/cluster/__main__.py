@@ -9,10 +9,11 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from e2e.cluster.build import SUITE
+from e2e.cluster.build import SUITE, Programs
 from e2e.cluster.clusters import Cluster, Kind, Theirs, chosen
 from e2e.cluster.network import UNUSABLE_ADDRESS, USABLE_ADDRESS
 from e2e.cluster.own import Own
+from e2e.cluster.place import here
 from e2e.cluster.tools import UnreadyError
 
 AS_IT_IS = {"ignore_unknown_options": True, "help_option_names": []}
@@ -88,6 +89,7 @@ def enter(pod: str, command: Arguments, container: Annotated[str, typer.Option("
 @application.command(context_settings=AS_IT_IS)
 def conformance(gateway_class: str, flags: Annotated[list[str] | None, typer.Argument()] = None) -> None:
     """Run the official suite against a GatewayClass; flags are its own, and those of Go's tests."""
+    Programs(here().programs).path(SUITE)
     _become(chosen(), [SUITE, *SUITE_FLAGS, f"-gateway-class={gateway_class}", *(flags or [])])
 
 

@@ -35,38 +35,50 @@ class Module(NamedTuple):
     packages: Mapping[str, str]
 
 
-MODULES = (
-    Module(SOURCES / "etcd", {"etcd": "."}),
-    Module(
-        SOURCES / "kubernetes",
-        {
-            program: f"{KUBERNETES}/cmd/{program}"
-            for program in ("kube-apiserver", "kube-controller-manager", "kube-proxy", "kubectl")
-        },
-    ),
-    Module(SOURCES / "coredns", {"coredns": "."}),
-    Module(CONFORMANCE, {"echo-basic": ECHO, SUITE: "."}),
+ETCD = Module(SOURCES / "etcd", {"etcd": "."})
+COREDNS = Module(SOURCES / "coredns", {"coredns": "."})
+KUBE = Module(
+    SOURCES / "kubernetes",
+    {
+        program: f"{KUBERNETES}/cmd/{program}"
+        for program in ("kube-apiserver", "kube-controller-manager", "kube-proxy", "kubectl")
+    },
 )
+GATEWAY = Module(CONFORMANCE, {"echo-basic": ECHO, SUITE: "."})
+MODULES = (ETCD, KUBE, COREDNS, GATEWAY)
 
 
 class Programs(NamedTuple):
-    """What was built."""
+    """What is built, each when somebody first asks for it."""
 
-    paths: Mapping[str, Path]
-    crds: Path  # a folder of CRDs: Gateway API, experimental channel
+    cache: Path
 
+    def path(self, program: str) -> Path:
+        """Give the path of a program that is there."""
+        [module] = [module for module in MODULES if program in module.packages]
+        path = _kept(self.cache, module.folder) / program
+        if not path.exists():
+            with _making(path) as made:
+                _compile(module.folder, module.packages[program], made)
+        return path
 
-def build(cache: Path) -> Programs:
-    """Build what is missing."""
-    paths = {}
-    for module in MODULES:
-        kept = _kept(cache, module.folder)
-        for program, package in module.packages.items():
-            paths[program] = kept / program
-            if not paths[program].exists():
-                with _making(paths[program]) as made:
-                    _compile(module.folder, package, made)
-    return Programs(paths, _crds(cache))
+    @property
+    def crds(self) -> Path:
+        """A folder with the CRDs of Gateway API: only the experimental channel has every kind and field."""
+        crds = _kept(self.cache, CONFORMANCE) / "crds"
+        if not crds.exists():
+            with _making(crds) as made:
+                _go(CONFORMANCE, "mod", "download", GATEWAY_API)
+                module = _go(CONFORMANCE, "list", "-m", "-f", "{{.Dir}}", GATEWAY_API)
+                made.mkdir()
+                for path in Path(module, "config", "crd", "experimental").glob("gateway*.yaml"):
+                    shutil.copyfile(path, made / path.name)
+        return crds
+
+    def on_path(self) -> str:
+        """Give a PATH with all of them first."""
+        folders = [str(_kept(self.cache, module.folder)) for module in MODULES]
+        return os.pathsep.join((*folders, os.environ["PATH"]))
 
 
 def _kept(cache: Path, folder: Path) -> Path:
@@ -105,19 +117,6 @@ def _stamps(folder: Path, package: str) -> list[str]:
     major, minor, _ = version.removeprefix("v").split(".")
     variables = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
     return [f"-X k8s.io/component-base/version.{name}={value}" for name, value in variables.items()]
-
-
-def _crds(cache: Path) -> Path:
-    """Copy the CRDs out of the module: only the experimental channel has every kind and field."""
-    crds = _kept(cache, CONFORMANCE) / "crds"
-    if not crds.exists():
-        with _making(crds) as made:
-            _go(CONFORMANCE, "mod", "download", GATEWAY_API)
-            module = _go(CONFORMANCE, "list", "-m", "-f", "{{.Dir}}", GATEWAY_API)
-            made.mkdir()
-            for path in Path(module, "config", "crd", "experimental").glob("gateway*.yaml"):
-                shutil.copyfile(path, made / path.name)
-    return crds
 
 
 def _go(folder: Path, *arguments: str) -> str:

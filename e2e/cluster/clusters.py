@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from e2e.cluster.build import build
+from e2e.cluster.build import Programs
 from e2e.cluster.crds import install
 from e2e.cluster.own import INSIDE, Own
 from e2e.cluster.place import Place, here
@@ -25,8 +25,9 @@ class Theirs(NamedTuple):
 
     def up(self) -> None:
         """Make it know Gateway API."""
-        kubectl = self.command([shutil.which("kubectl") or str(build(self.cache).paths["kubectl"])])
-        install(kubectl, self.variables(), build(self.cache).crds)
+        programs = Programs(self.cache)
+        programs.path("kubectl")
+        install(["kubectl"], self.variables(), programs.crds)
 
     def down(self) -> None:
         """Leave it as it is."""
@@ -41,7 +42,7 @@ class Theirs(NamedTuple):
 
     def variables(self) -> Mapping[str, str]:
         """Give the environment of such a command."""
-        return {**os.environ, "KUBECONFIG": self.kubeconfig}
+        return {**os.environ, "KUBECONFIG": self.kubeconfig, "PATH": Programs(self.cache).on_path()}
 
 
 class Kind(NamedTuple):

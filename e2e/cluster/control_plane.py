@@ -33,7 +33,7 @@ class Daemon(NamedTuple):
 
 def daemons(place: Place, programs: Programs) -> tuple[Daemon, ...]:
     """Give the whole control plane; it needs the files that `configure` has written."""
-    kubectl = (programs.paths["kubectl"], "--kubeconfig", place.kubeconfig)
+    kubectl = (programs.path("kubectl"), "--kubeconfig", place.kubeconfig)
     accounts = (
         *kubectl,
         "get",
@@ -53,12 +53,12 @@ def daemons(place: Place, programs: Programs) -> tuple[Daemon, ...]:
         ),
         Daemon(
             "kube-proxy",
-            (programs.paths["kube-proxy"], *_flags({"config": place.state / "kube-proxy.json"})),
+            (programs.path("kube-proxy"), *_flags({"config": place.state / "kube-proxy.json"})),
             _answers(f"http://{HEALTH}/healthz"),
         ),
         Daemon(
             "coredns",
-            (programs.paths["coredns"], "-conf", place.state / "Corefile"),
+            (programs.path("coredns"), "-conf", place.state / "Corefile"),
             _connects(DNS_ADDRESS, 53),
         ),
     )
@@ -88,7 +88,7 @@ def _etcd(place: Place, programs: Programs) -> tuple[str | Path, ...]:
         "initial-cluster": f"etcd={ETCD_PEERS}",
         "log-level": "warn",
     }
-    return programs.paths["etcd"], *_flags(flags)
+    return programs.path("etcd"), *_flags(flags)
 
 
 def _api_server(place: Place, programs: Programs) -> tuple[str | Path, ...]:
@@ -110,7 +110,7 @@ def _api_server(place: Place, programs: Programs) -> tuple[str | Path, ...]:
         "kubelet-preferred-address-types": "InternalIP",
         **TRUST_BUNDLES,
     }
-    return programs.paths["kube-apiserver"], *_flags(flags)
+    return programs.path("kube-apiserver"), *_flags(flags)
 
 
 def _controllers(place: Place, programs: Programs) -> tuple[str | Path, ...]:
@@ -128,7 +128,7 @@ def _controllers(place: Place, programs: Programs) -> tuple[str | Path, ...]:
         "leader-elect": "false",
         "use-service-account-credentials": "true",
     }
-    return programs.paths["kube-controller-manager"], *_flags(flags)
+    return programs.path("kube-controller-manager"), *_flags(flags)
 
 
 def _proxy(kubeconfig: Path) -> dict[str, object]:

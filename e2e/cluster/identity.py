@@ -24,7 +24,7 @@ NAMES = (
     "kubernetes.default.svc.cluster.local",
 )
 ADDRESSES = ("127.0.0.1", NODE_ADDRESS, API_SERVICE_ADDRESS)
-USERS = {"admin": "system:masters", "system:kube-proxy": ""}  # by name, with their group
+USERS = {"admin": ["system:masters"], "system:kube-proxy": []}  # by name, with their groups
 
 
 def make(keys: Path) -> None:
@@ -43,7 +43,7 @@ def make(keys: Path) -> None:
     _save(keys / "server", server, leaf.sign(authority, hashes.SHA256()))
     _save(keys / "accounts", ec.generate_private_key(ec.SECP256R1()))
     tokens = {user: secrets.token_hex(16) for user in USERS}
-    lines = [f'{tokens[user]},{user},{user},"{group}"\n' for user, group in USERS.items()]
+    lines = [",".join((tokens[user], user, user, *groups)) + "\n" for user, groups in USERS.items()]
     (keys / "tokens.csv").write_text("".join(lines))
 
 
@@ -85,7 +85,8 @@ def _begin(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKe
 
 
 def _save(path: Path, key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate | None = None) -> None:
-    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    # The API server takes the key of ServiceAccounts in this form only.
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())
     path.with_suffix(".key").write_bytes(pem)
     if certificate:
         path.with_suffix(".crt").write_bytes(certificate.public_bytes(Encoding.PEM))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from e2e.cluster import identity, network, processes, tools
-from e2e.cluster.build import Programs, build
+from e2e.cluster.build import Programs
 from e2e.cluster.control_plane import Daemon, configure, daemons
 from e2e.cluster.crds import install
 from e2e.cluster.kubelet import images
@@ -39,19 +39,20 @@ class Own(NamedTuple):
     def up(self) -> None:
         """Bring it up, if it is not."""
         tools.check()
-        programs = build(self.place.programs)
         if self._complete.exists() and all(self.status().values()):
             return
         self.down()
-        began = monotonic()
+        programs = Programs(self.place.programs)
+        planned = daemons(self.place, programs)
         self._prepare(programs)
+        began = monotonic()
         network.make(self.place.name)
         try:
-            self._start(programs)
+            self._start(planned)
         except BaseException:
             self.down()
             raise
-        install(self.command([str(programs.paths["kubectl"])]), self.variables(), programs.crds)
+        install(self.command([str(programs.path("kubectl"))]), self.variables(), programs.crds)
         self._complete.touch()
         sys.stderr.write(f"the cluster is up after {monotonic() - began:.0f} s; logs: {self.place.logs}\n")
 
@@ -87,9 +88,7 @@ class Own(NamedTuple):
 
     def variables(self) -> Mapping[str, str]:
         """Give the environment of such a command."""
-        programs = build(self.place.programs)
-        folders = {str(path.parent): None for path in programs.paths.values()}
-        path = os.pathsep.join((*folders, os.environ["PATH"]))
+        path = Programs(self.place.programs).on_path()
         chosen = {"KUBECONFIG": str(self.place.kubeconfig), "PATH": path, NAME: self.place.name}
         return {**os.environ, **chosen, INSIDE: "1"}
 
@@ -126,7 +125,7 @@ class Own(NamedTuple):
         places = {
             "project": str(PROJECT),
             "python": sys.base_prefix,
-            "echo": str(programs.paths["echo-basic"]),
+            "echo": str(programs.path("echo-basic")),
             "envoy": str(envoy_path()),
         }
         return Settings(
@@ -137,13 +136,13 @@ class Own(NamedTuple):
             certificate=str(keys / "server.crt"),
             key=str(keys / "server.key"),
             images=images.read(TABLE.read_text(), places),
-            longest_probe_period=float(os.environ.get(PROBE_PERIOD, "inf")),
+            longest_probe_period=float(os.environ.get(PROBE_PERIOD, "86400")),
         )
 
-    def _start(self, programs: Programs) -> None:
+    def _start(self, planned: Sequence[Daemon]) -> None:
         """Start one process after the other, each when the one before is ready."""
         environment = tools.with_nft(self.place.cache)
-        for number, daemon in enumerate(daemons(self.place, programs)):
+        for number, daemon in enumerate(planned):
             log = self.place.logs / f"{daemon.name}.log"
             command = [*network.inside(self.place.name), *daemon.command]
             process = processes.start(command, log, environment, PROJECT)
