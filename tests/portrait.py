@@ -152,12 +152,13 @@ def _match(match: route_components_pb2.RouteMatch) -> str:
         "path_separated_prefix": f"PathPrefix {match.path_separated_prefix}",
         "safe_regex": f"Regex {match.safe_regex.regex}",
     }
-    headers = [
-        f"{each.name}={each.string_match.exact or f'~{each.string_match.safe_regex.regex}'}"
-        for each in match.headers
+    said = [
+        f"{prefix}{each.name}={each.string_match.exact or f'~{each.string_match.safe_regex.regex}'}"
+        for prefix, wanted in (("", match.headers), ("?", match.query_parameters))
+        for each in wanted
     ]
     path = paths[match.WhichOneof("path_specifier")]
-    return " ".join([*(["gRPC"] if match.HasField("grpc") else []), path, *headers])
+    return " ".join([*(["gRPC"] if match.HasField("grpc") else []), path, *said])
 
 
 def _clusters(action: route_components_pb2.RouteAction) -> Iterator[str]:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from envoy.config.route.v3 import route_components_pb2, route_pb2
 from envoy.extensions.filters.http.fault.v3 import fault_pb2
+from envoy.type.matcher.v3 import string_pb2
 from google.protobuf import any_pb2
 
 from translator.envoy.clusters import REFUSED
@@ -17,7 +18,7 @@ from translator.rules.backends import Backend, Share
 from translator.rules.filters import HeaderChanges, Redirect
 from translator.rules.gateways import BINDING
 from translator.rules.http_routes import Fail, Forward
-from translator.rules.matches import HttpMatch, PathExact, PathPattern, PathPrefix
+from translator.rules.matches import HttpMatch, Named, PathExact, PathPattern, PathPrefix
 from translator.rules.tables import Entry, Table
 from translator.verdict import Refused
 from translator.world import World
@@ -86,21 +87,34 @@ def _routes(entry: Entry, table: Table, hostname: str) -> Iterable[route_compone
 
 
 def _match(wanted: HttpMatch) -> route_components_pb2.RouteMatch:
-    built = route_components_pb2.RouteMatch()
-    match wanted.path:
-        case PathExact(path):
-            built.path = path
-        case PathPrefix(path) if below := path.rstrip("/"):
-            built.path_separated_prefix = below
-        case PathPrefix():
-            built.prefix = "/"
-        case PathPattern(regex):
-            built.safe_regex.regex = regex
-    for name, value in wanted.headers:
-        built.headers.add(name=name).string_match.exact = value
+    built = _path(wanted.path)
+    if wanted.method is not None:
+        built.headers.add(name=":method").string_match.exact = wanted.method
+    for header in wanted.headers:
+        built.headers.add(name=header.name, string_match=_says(header))
+    for parameter in wanted.query:
+        built.query_parameters.add(name=parameter.name, string_match=_says(parameter))
     if wanted.grpc:
         built.grpc.SetInParent()
     return built
+
+
+def _path(wanted: PathExact | PathPrefix | PathPattern) -> route_components_pb2.RouteMatch:
+    match wanted:
+        case PathExact(path):
+            return route_components_pb2.RouteMatch(path=path)
+        case PathPrefix(path) if below := path.rstrip("/"):
+            return route_components_pb2.RouteMatch(path_separated_prefix=below)
+        case PathPrefix():
+            return route_components_pb2.RouteMatch(prefix="/")
+        case PathPattern(regex):
+            return route_components_pb2.RouteMatch(safe_regex={"regex": regex})
+
+
+def _says(wanted: Named) -> string_pb2.StringMatcher:
+    if wanted.is_pattern:
+        return string_pb2.StringMatcher(safe_regex={"regex": wanted.value})
+    return string_pb2.StringMatcher(exact=wanted.value)
 
 
 def _weighted(forward: Forward) -> tuple[Share, ...]:

@@ -34,7 +34,8 @@ class Backend(NamedTuple):
 
     def __str__(self) -> str:
         """Name the cluster by what it is: a plaintext cluster and a TLS cluster never share a name."""
-        protocol = "" if self.protocol is Protocol.HTTP else f"/{self.protocol.value}"
+        evident = self.protocol in (Protocol.HTTP, Protocol.UDP)  # the port of a datagram says so already
+        protocol = "" if evident else f"/{self.protocol.value}"
         return f"{self.port}{protocol}{f'+{self.policy.name}' if self.policy else ''}"
 
 

@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable
 
+import re2
 from msgspec import Struct
 
-from translator.objects.grpc_route import GRPCRouteMatch
-from translator.objects.http_route import HTTPRouteMatch
-from translator.verdict import Refused
+from translator.objects.grpc_route import GRPCMethodMatch, GRPCRouteMatch
+from translator.objects.http_route import HTTPPathMatch, HTTPRouteMatch
+from translator.verdict import Refused, listed
+
+ANY_NAME = "[^/]+"  # any service, or any method of gRPC
 
 
 class PathExact(Struct, frozen=True):
@@ -27,91 +30,126 @@ class PathPattern(Struct, frozen=True):
     regex: str
 
 
+class Named(Struct, frozen=True):
+    """What a header or a query parameter must say: exactly this, or what a pattern matches as a whole."""
+
+    name: str
+    value: str
+    is_pattern: bool = False
+
+
 class HttpMatch(Struct, frozen=True):
     """One way in which a request can match: all parts must."""
 
     path: PathExact | PathPrefix | PathPattern
-    headers: tuple[tuple[str, str], ...] = ()  # name and exact value
+    headers: tuple[Named, ...] = ()
+    query: tuple[Named, ...] = ()
+    method: str | None = None
     grpc: bool = False  # only gRPC requests
 
 
 Rank = tuple[int, ...]  # the greater comes first
 
+LONGEST_PROGRAM = 100  # of RE2 instructions: Envoy takes no longer one, and a request pays for each
+
 
 def http_match(written: HTTPRouteMatch) -> HttpMatch | Refused:
     """Read one match of an HTTPRoute."""
-    if written.method is not None:
-        return _later("method: matching by method")
-    if written.query_params:
-        return _later("queryParams: matching by query parameter")
-    headers = _headers((header.type, header.name, header.value) for header in written.headers)
-    if isinstance(headers, Refused):
-        return headers
-    match written.path.type:
-        case "Exact":
-            return HttpMatch(PathExact(written.path.value), headers)
-        case "PathPrefix":
-            return HttpMatch(PathPrefix(written.path.value.rstrip("/") or "/"), headers)
-        case _:
-            return _later("path: matching by regular expression")
+    found = HttpMatch(
+        path=_path(written.path),
+        headers=_named((each.type, each.name.lower(), each.value) for each in written.headers),
+        query=_named((each.type, each.name, each.value) for each in written.query_params),
+        method=written.method,
+    )
+    return _wrong_pattern(found) or found
 
 
 def grpc_match(written: GRPCRouteMatch) -> HttpMatch | Refused:
     """Read one match of a GRPCRoute: a service is a path's first element, a method its second."""
-    headers = _headers((header.type, header.name, header.value) for header in written.headers)
-    if isinstance(headers, Refused):
-        return headers
-    method = written.method
-    if method is not None and method.type != "Exact":
-        return _later("method: matching by regular expression")
-    match (method.service if method else None, method.method if method else None):
-        case (None | "", None | ""):
-            return HttpMatch(PathPrefix("/"), headers, grpc=True)
-        case (str(service), None | ""):
-            return HttpMatch(PathPrefix(f"/{service}"), headers, grpc=True)
-        case (None | "", str(name)):
-            return HttpMatch(PathPattern(f"/[^/]+/{_quoted(name)}"), headers, grpc=True)
-        case (service, name):
-            return HttpMatch(PathExact(f"/{service}/{name}"), headers, grpc=True)
+    found = HttpMatch(
+        path=_method(written.method or GRPCMethodMatch()),
+        headers=_named((each.type, each.name.lower(), each.value) for each in written.headers),
+        grpc=True,
+    )
+    return _wrong_pattern(found) or found
 
 
 def http_rank(match: HttpMatch) -> Rank:
-    """Rank by the specification of HTTPRoute: exact paths, then long prefixes, then many headers."""
-    exact = isinstance(match.path, PathExact)
-    length = len(match.path.path) if isinstance(match.path, PathExact | PathPrefix) else 0
-    return (exact, length, len(match.headers))
+    """Rank as HTTPRoute is specified, patterns between exact paths and prefixes."""
+    return (*_precision(match.path), match.method is not None, len(match.headers), len(match.query))
 
 
 def grpc_rank(match: HttpMatch) -> Rank:
-    """Rank by the specification of GRPCRoute: long services, then long methods, then many headers."""
-    return (*_method_length(match.path), len(match.headers))
+    """Rank as GRPCRoute is specified: long services, then long methods, then many headers."""
+    return (*_lengths(match.path), len(match.headers))
 
 
-def _method_length(path: PathExact | PathPrefix | PathPattern) -> tuple[int, int]:
+def _precision(path: PathExact | PathPrefix | PathPattern) -> tuple[int, int]:
     match path:
         case PathExact(exact):
-            service, _, method = exact[1:].partition("/")
-            return len(service), len(method)
-        case PathPrefix(prefix):
-            return len(prefix) - 1, 0
+            return 2, len(exact)
         case PathPattern(regex):
-            return 0, len(regex)
+            return 1, len(regex)
+        case PathPrefix(prefix):
+            return 0, len(prefix)
 
 
-def _headers(written: Iterable[tuple[str, str, str]]) -> tuple[tuple[str, str], ...] | Refused:
-    """Read header matches: of several for one name, whatever its case, the first counts."""
-    headers: dict[str, str] = {}
-    for type_, name, value in written:
-        if type_ != "Exact":
-            return _later("headers: matching by regular expression")
-        headers.setdefault(name.lower(), value)
-    return tuple(sorted(headers.items()))
+def _lengths(path: PathExact | PathPrefix | PathPattern) -> tuple[int, int]:
+    """Return how long a service and a method are; what any name stands for counts as nothing."""
+    match path:
+        case PathExact(path=text) | PathPrefix(path=text) | PathPattern(regex=text):
+            service, _, method = text.replace(ANY_NAME, "")[1:].partition("/")
+            return len(service), len(method)
 
 
-def _quoted(text: str) -> str:
-    """Quote what a regular expression would read as its own."""
-    return "".join(char if char.isalnum() or char == "_" else f"\\{char}" for char in text)
+def _path(written: HTTPPathMatch) -> PathExact | PathPrefix | PathPattern:
+    match written.type:
+        case "Exact":
+            return PathExact(written.value)
+        case "RegularExpression":
+            return PathPattern(written.value)
+        case _:
+            return PathPrefix(written.value.rstrip("/") or "/")
 
 
-def _later(what: str) -> Refused:
-    return Refused("UnsupportedValue", f"{what} is not supported yet")
+def _method(written: GRPCMethodMatch) -> PathExact | PathPrefix | PathPattern:
+    if written.type == "RegularExpression":
+        return PathPattern(f"/{written.service or ANY_NAME}/{written.method or ANY_NAME}")
+    match (written.service or "", written.method or ""):
+        case ("", ""):
+            return PathPrefix("/")
+        case (service, ""):
+            return PathPrefix(f"/{service}")
+        case ("", method):
+            return PathPattern(f"/{ANY_NAME}/{re2.escape(method)}")
+        case (service, method):
+            return PathExact(f"/{service}/{method}")
+
+
+def _named(written: Iterable[tuple[str, str, str]]) -> tuple[Named, ...]:
+    """Read what headers or parameters must say: of several for one name, the first counts."""
+    found: dict[str, Named] = {}
+    for kind, name, value in written:
+        found.setdefault(name, Named(name, value, kind == "RegularExpression"))
+    return tuple(each for _, each in sorted(found.items()))
+
+
+def _wrong_pattern(match: HttpMatch) -> Refused | None:
+    """Refuse a regular expression that Envoy could not take, before it refuses the whole table for it."""
+    patterns = [each.value for each in (*match.headers, *match.query) if each.is_pattern]
+    if isinstance(match.path, PathPattern):
+        patterns.append(match.path.regex)
+    for pattern in patterns:
+        if (wrong := _fault(pattern)) is not None:
+            return Refused("UnsupportedValue", f"regular expression {listed([pattern])} {wrong}")
+    return None
+
+
+def _fault(pattern: str) -> str | None:
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        size = re2.compile(pattern, options).programsize
+    except re2.error as error:
+        return f"is none that RE2 reads: {error.args[0].decode(errors='replace')}"
+    return None if size <= LONGEST_PROGRAM else f"is too costly: {size} steps, where {LONGEST_PROGRAM} may be"

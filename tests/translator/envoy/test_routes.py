@@ -16,7 +16,7 @@ from translator.rules.backends import Share
 from translator.rules.endpoints import Endpoint
 from translator.rules.filters import HeaderChanges, Redirect
 from translator.rules.http_routes import Fail, Forward, HttpRule
-from translator.rules.matches import HttpMatch, PathExact, PathPattern, PathPrefix
+from translator.rules.matches import HttpMatch, Named, PathExact, PathPattern, PathPrefix
 from translator.rules.ports import Bound, HttpPort, Site
 from translator.rules.tables import Entry, Table
 from translator.verdict import Refused
@@ -55,20 +55,30 @@ def said(answer: Answer) -> str:
     return answer.body if answer.status == 200 else str(answer.status)
 
 
-async def test_paths_are_matched_whole_by_elements_or_by_pattern_and_headers_by_any_case_of_their_name() -> (
-    None
-):
+async def test_paths_headers_queries_and_methods_are_matched_as_they_are_written() -> None:
     hosts = {
         "*": [
             entry(HttpMatch(PathExact("/exact"))),
             entry(HttpMatch(PathPrefix("/below"))),
             entry(HttpMatch(PathPrefix("/slash/"))),
             entry(HttpMatch(PathPattern("/[^/]+/Pay"))),
-            entry(HttpMatch(PathExact("/header"), (("X-Colour", "green"), ("shade", "dark")))),
+            entry(
+                HttpMatch(
+                    PathExact("/header"),
+                    (Named("X-Colour", "green"), Named("shade", "da.k", is_pattern=True)),
+                )
+            ),
             entry(HttpMatch(PathExact("/grpc"), grpc=True)),
+            entry(
+                HttpMatch(PathExact("/asked"), query=(Named("a", "1"), Named("b", "[0-9]+", is_pattern=True)))
+            ),
+            entry(HttpMatch(PathExact("/deleted"), method="DELETE")),
+            entry(HttpMatch(PathExact("/got"), method="GET")),
         ]
     }
     taken = [
+        "/asked?b=22&a=1",
+        "/got",
         "/exact",
         "/exact?a=b",
         "/below",
@@ -90,6 +100,9 @@ async def test_paths_are_matched_whole_by_elements_or_by_pattern_and_headers_by_
         "/a/Payer",
         "/header",
         "/grpc",
+        "/asked?a=1",
+        "/asked?a=1&b=x2",
+        "/deleted",
     ]
     async with gateway(hosts) as (port, _):
         answers = await asyncio.gather(*(ask(port, path) for path in taken + left))
