@@ -92,7 +92,7 @@ bench: .venv/ready ## run the benchmarks: ratios and counts, each printed with w
 	@for bench in bench/[a-z]*.py; do $(BIN)/python -m bench.$$(basename $$bench .py) || exit 1; done
 
 .PHONY: e2e
-e2e: .venv/ready ## run the tests that need an API server and root: KUBECONFIG or CLUSTER=kind, else one made of processes
+e2e: .venv/ready build/wheel-env/ready ## run the tests that need an API server and root: KUBECONFIG or CLUSTER=kind, else one made of processes
 	$(call say,Comparing how manifests are judged with what an API server says)
 	@$(BIN)/python -m pytest --quiet e2e/crds
 	$(call say,Testing in a cluster (the first time its programs are built: a quarter of an hour))

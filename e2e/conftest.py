@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from e2e.cluster.own import INSIDE
-from e2e.kubectl import kubectl
+from e2e.kubectl import kubectl, wait_for
 
 
 @pytest.fixture(scope="session")
@@ -29,5 +29,6 @@ def namespace(cluster: None) -> Iterator[str]:  # noqa: ARG001  as above
     """A namespace for one test."""
     name = f"test-{uuid.uuid4().hex[:8]}"
     kubectl("create", "namespace", name)
+    wait_for(name, "create", "serviceaccount/default")  # before it is there, no pod is admitted
     yield name
     kubectl("delete", "namespace", name, "--wait=false")

@@ -173,7 +173,8 @@ spec:
     - {{name: settings, configMap: {{name: settings}}}}
     - {{name: hidden, secret: {{secretName: hidden}}}}
     - {{name: shared, emptyDir: {{}}}}
-    - {{name: about, downwardAPI: {{items: [{{path: tier, fieldRef: {{fieldPath: "metadata.labels['tier']"}}}}]}}}}
+    - name: about
+      downwardAPI: {{items: [{{path: tier, fieldRef: {{fieldPath: "metadata.labels['tier']"}}}}]}}
 """
 
 
@@ -186,6 +187,31 @@ def test_a_container_sees_its_volumes_and_variables_and_tells_how_it_ended(names
     [container] = read("pod", "reader", "--namespace", namespace)["status"]["containerStatuses"]
     assert container["state"]["terminated"]["exitCode"] == 3
     assert container["state"]["terminated"]["message"] == "last words\n"
+
+
+ONCE = Template("""
+apiVersion: v1
+kind: Pod
+metadata: {name: once}
+spec:
+  restartPolicy: Never
+  securityContext: {runAsNonRoot: true}
+  containers: [{name: once, image: "$image", args: [$argument]}]
+""")
+
+
+@pytest.mark.usefixtures("inside")
+@pytest.mark.parametrize(
+    ("image", "argument", "said"),
+    [
+        ("envoyproxy/envoy:v1.40.0", "--version", "envoy  version: "),
+        ("legation.dev/legation:test", "--help", "legation [OPTIONS] COMMAND"),
+    ],
+)
+def test_the_images_of_the_product_are_programs(namespace: str, image: str, argument: str, said: str) -> None:
+    apply(namespace, ONCE.substitute(image=image, argument=argument))
+    wait_for(namespace, "jsonpath={.status.phase}=Succeeded", "pod/once")
+    assert said in kubectl("logs", "--namespace", namespace, "once")
 
 
 STUBBORN = f"""

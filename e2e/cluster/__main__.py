@@ -29,7 +29,9 @@ SUITE_FLAGS = (
 Arguments = Annotated[list[str], typer.Argument()]
 
 application = typer.Typer(
-    add_completion=False, help="A Kubernetes cluster for tests, on a machine without containers."
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="A Kubernetes cluster for tests, on a machine without containers.",
 )
 
 

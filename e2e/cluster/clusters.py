@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from e2e.cluster.build import Programs
-from e2e.cluster.crds import install
 from e2e.cluster.own import INSIDE, Own
 from e2e.cluster.place import Place, here
+from e2e.cluster.preparation import prepare
 from e2e.cluster.tools import UnreadyError
 
 CLUSTER = "CLUSTER"
@@ -27,7 +27,7 @@ class Theirs(NamedTuple):
         """Make it know Gateway API."""
         programs = Programs(self.cache)
         programs.path("kubectl")
-        install(["kubectl"], self.variables(), programs.crds)
+        prepare(["kubectl"], self.variables(), programs.crds)
 
     def down(self) -> None:
         """Leave it as it is."""

@@ -11,6 +11,7 @@ from e2e.cluster.network import DNS_ADDRESS, NODE_ADDRESS, NODE_NAME, PODS, SERV
 from e2e.cluster.place import Place
 
 ETCD, ETCD_PEERS = "http://127.0.0.1:2379", "http://127.0.0.1:2380"
+AT_ONCE = ("true",)  # nobody after it needs it; that it works is seen when the cluster is up
 HEALTH = "127.0.0.1:10256"
 KUBELET = "kubelet"
 # ClusterTrustBundle is beta, and off as all beta APIs are; BackendTLSPolicy may refer to one.
@@ -34,18 +35,10 @@ class Daemon(NamedTuple):
 def daemons(place: Place, programs: Programs) -> tuple[Daemon, ...]:
     """Give the whole control plane; it needs the files that `configure` has written."""
     kubectl = (programs.path("kubectl"), "--kubeconfig", place.kubeconfig)
-    accounts = (
-        *kubectl,
-        "get",
-        "serviceaccount",
-        "--namespace",
-        "default",
-        "default",
-    )  # comes when the rest works
     return (
         Daemon("etcd", _etcd(place, programs), _answers(f"{ETCD}/health")),
         Daemon("kube-apiserver", _api_server(place, programs), (*kubectl, "get", "--raw", "/readyz")),
-        Daemon("kube-controller-manager", _controllers(place, programs), accounts),
+        Daemon("kube-controller-manager", _controllers(place, programs), AT_ONCE),
         Daemon(
             KUBELET,
             (sys.executable, "-m", "e2e.cluster.kubelet", place.state / "kubelet.json"),

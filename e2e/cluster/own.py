@@ -14,12 +14,12 @@ import msgspec
 from e2e.cluster import identity, network, processes, tools
 from e2e.cluster.build import Programs
 from e2e.cluster.control_plane import Daemon, configure, daemons
-from e2e.cluster.crds import install
 from e2e.cluster.kubelet import images
 from e2e.cluster.kubelet.api import Access
 from e2e.cluster.kubelet.containment import entering
 from e2e.cluster.kubelet.host import Settings
 from e2e.cluster.place import NAME, PROJECT, Place
+from e2e.cluster.preparation import prepare
 from e2e.cluster.processes import Recorded
 from legation.proxies.binary import envoy_path
 
@@ -52,7 +52,7 @@ class Own(NamedTuple):
         except BaseException:
             self.down()
             raise
-        install(self.command([str(programs.path("kubectl"))]), self.variables(), programs.crds)
+        prepare(self.command([str(programs.path("kubectl"))]), self.variables(), programs.crds)
         self._complete.touch()
         sys.stderr.write(f"the cluster is up after {monotonic() - began:.0f} s; logs: {self.place.logs}\n")
 
@@ -95,9 +95,12 @@ class Own(NamedTuple):
     def entering(self, pod: str, container: str, arguments: Sequence[str]) -> list[str]:
         """Give a command that runs inside a container, as root: `pod` is its namespace and name."""
         namespace, _, name = pod.partition("/")
-        kubectl = self.command(["kubectl", "--namespace", namespace, "get", "pod", name, "--output"])
         asked = "jsonpath={.metadata.uid} {.spec.containers[0].name}"
-        uid, first = subprocess.check_output([*kubectl, asked], env=self.variables(), text=True).split()  # noqa: S603
+        kubectl = self.command(["kubectl", "--namespace", namespace, "get", "pod", name, "--output", asked])
+        found = subprocess.run(kubectl, env=self.variables(), text=True, capture_output=True, check=False)  # noqa: S603  as written above
+        if found.returncode:
+            raise tools.UnreadyError(found.stderr)
+        uid, first = found.stdout.split()
         recorded = Recorded.load(self.place.pods / uid / (container or first) / "pid")
         if not recorded or not recorded.runs:
             message = f"{pod} has no container {container or first} that runs"

@@ -37,7 +37,7 @@ class ContainerLife:
         self._around = around
         self._policy = policy
         self._home = around.home / container.name
-        self._restarts = 0
+        self.restarts = 0
         self._last: Terminated | None = None
         self._running: Contained | None = None
         self._living = False
@@ -68,8 +68,8 @@ class ContainerLife:
             if self._is_enough(outcome):
                 break
             self._last = outcome
-            self._restarts += 1
-            if self._restarts > 1:
+            self.restarts += 1
+            if self.restarts > 1:
                 self._become(Waiting("CrashLoopBackOff", f"starts again after {pause:.0f} s"))
                 await self._wait(pause)
                 pause = min(2 * pause, LONGEST_PAUSE)
@@ -94,14 +94,14 @@ class ContainerLife:
             "containerID": self._id,
             "ready": self.ready,
             "started": self.started,
-            "restartCount": self._restarts,
+            "restartCount": self.restarts,
             "state": states.as_fields(self.state),
             "lastState": states.as_fields(self._last),
         }
 
     @property
     def _id(self) -> str:
-        return f"process://{self._around.pod.metadata.uid}-{self.container.name}-{self._restarts}"
+        return f"process://{self._around.pod.metadata.uid}-{self.container.name}-{self.restarts}"
 
     def _is_enough(self, outcome: Terminated) -> bool:
         enough = {"Always": False, "OnFailure": not outcome.exit_code, "Never": True}

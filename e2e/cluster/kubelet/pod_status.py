@@ -42,7 +42,9 @@ class Progress(NamedTuple):
         if all(container.ended.is_set() for container in self.main):
             well = all(container.succeeded for container in self.main)
             return Phase.SUCCEEDED if well else Phase.FAILED
-        begun = any(isinstance(container.state, Running | Terminated) for container in self.main)
+        begun = any(
+            container.restarts or isinstance(container.state, Running | Terminated) for container in self.main
+        )
         return Phase.RUNNING if begun else Phase.PENDING
 
     def conditions(self) -> dict[str, bool]:
