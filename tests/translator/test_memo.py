@@ -423,7 +423,7 @@ class AnyChanges(RuleBasedStateMachine):
         assert differ <= rows.changed <= differ | (rows.changed - self.keys)
 
     def every_run_had_a_reason(self) -> None:
-        """A place ran once, and only if it is an input, is new, or read something that differs or failed."""
+        """A place ran once, and only if it is an input, is new, or read something that differed or failed."""
         assert len(set(self.sheet.ran)) == len(self.sheet.ran)
         for place in self.sheet.ran:
             reads = self.read.get(place, {})
@@ -432,6 +432,12 @@ class AnyChanges(RuleBasedStateMachine):
                 for read, was in reads.items()
             )
             self.read[place] = self.reads_of(place)
+        for reads in self.read.values():
+            for read, was in reads.items():
+                if was != outcome(afresh, self.sheet, read):
+                    reads[read] = (
+                        Exception  # others may have asked meanwhile: it differed, whatever comes back
+                    )
 
     def reads_of(self, place: int) -> dict[int, int | type[Exception]]:
         cells = self.sheet.memory._cells[cell, (place,)].reads

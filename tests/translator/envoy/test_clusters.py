@@ -39,14 +39,14 @@ def test_a_backend_without_a_policy_takes_its_endpoints_from_eds_and_has_no_tls(
         "shop/pay:8080",
         "shop/pay:8080/h2",
         "shop/pay:8080/tcp",
-        "shop/pay:8080/udp/udp",
+        "shop/pay:8080/udp",
     }
     for name, cluster in built.items():
         assert read(cluster.body).name == name
         assert not read(cluster.body).HasField("transport_socket")
         assert cluster.secrets == ()
     assert built["shop/pay:8080/h2"].endpoints == "shop/pay:8080"
-    assert built["shop/pay:8080/udp/udp"].endpoints == "shop/pay:8080/udp"
+    assert built["shop/pay:8080/udp"].endpoints == "shop/pay:8080/udp"
     assert read(built["shop/pay:8080/tcp"].body).eds_cluster_config.service_name == "shop/pay:8080"
 
 

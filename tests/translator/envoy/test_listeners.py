@@ -98,7 +98,7 @@ def test_a_listener_stands_on_all_addresses_of_its_gateway_and_names_what_it_lea
             ("infra/edge:443/infra/edge/secure",),
         ),
         "infra/edge:5432": (("legation/refused", "shop/a:8080/tcp", "shop/b:8080/tcp"), (), ()),
-        "infra/edge:53/udp": (("legation/refused", "shop/a:8080/udp/udp", "shop/b:8080/udp/udp"), (), ()),
+        "infra/edge:53/udp": (("legation/refused", "shop/a:8080/udp", "shop/b:8080/udp"), (), ()),
         "infra/edge:5434": (("legation/refused",), (), ()),
     }
 
