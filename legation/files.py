@@ -16,8 +16,8 @@ from watchfiles import Change, awatch
 from legation.change import Put
 from legation.collection import undisturbed
 from legation.disk import SUFFIXES, Stamp, Unreadable, list_manifests, read_manifest, stamp_of
-from legation.folder import Folder, Reading, about_file
-from legation.manifests import Problem, read_manifests
+from legation.folder import Folder, Reading, about_file, read
+from legation.manifests import Problem
 
 QUIET_MS = 15  # a writer that pauses this long has finished
 GATHER_MS = 60  # while others go on writing, a finished file waits this long
@@ -79,7 +79,7 @@ class Files:
             self._folder.take(name, Reading(problems=(about_file(name, text.why),)))
         elif text.strip() or not self._folder.has_objects(name) or self._stays_empty(name, now):
             self._emptied.pop(name, None)
-            self._folder.take(name, Reading(*read_manifests(text, name)))
+            self._folder.take(name, read(text, name))
 
     def _stays_empty(self, name: str, now: float) -> bool:
         return now - self._emptied.setdefault(name, now) >= BELIEVE_EMPTY_AFTER

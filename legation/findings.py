@@ -21,6 +21,7 @@ REMEDIES = MappingProxyType({
     "RefNotPermitted": "create a ReferenceGrant in the namespace that is pointed at",
     "BackendNotFound": "create the Service, or correct the backendRef",
     "InvalidKind": "point at a Service",
+    "UnsupportedProtocol": "add a BackendTLSPolicy for a port that speaks TLS, or correct its appProtocol",
     "InvalidCertificateRef": "create the kubernetes.io/tls Secret with a certificate and its key",
     "InvalidCACertificateRef": "put PEM certificates under the key ca.crt of the referenced object",
     "NoValidCACertificate": "repair at least one reference; until then connections to this backend fail",
@@ -75,12 +76,15 @@ def _of(ref: Ref, status: WrittenStatus) -> Iterable[Finding]:
         yield from _among(ref, f"listener {listener.name}", listener.conditions)
     for entry in (*status.parents, *status.ancestors):
         if entry.controller_name == CONTROLLER:
-            yield from _among(ref, f"by {entry.about}", entry.conditions)
+            yield from _among(ref, f"by {entry.about(ref.name.namespace)}", entry.conditions)
 
 
 def _among(ref: Ref, where: str, conditions: Iterable[Condition]) -> Iterable[Finding]:
-    bad = [each for each in conditions if each.is_bad]
-    causes = [each for each in bad if each.type not in CONSEQUENCES] or bad
+    bad: dict[str, Condition] = {}
+    for each in conditions:
+        if each.is_bad:
+            bad.setdefault(each.reason, each)  # one reason is told once, whatever conditions it made bad
+    causes = [each for each in bad.values() if each.type not in CONSEQUENCES] or [*bad.values()]
     for each in causes:
         yield _finding(REFUSED, ref, where, each)
     for each in conditions:

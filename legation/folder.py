@@ -1,8 +1,9 @@
 """What a folder's files say together: each file's last good state, and which of two files has an object.
 
 A file that cannot be read whole keeps the objects it had; a new one gives those that could be read. A new one
-in which a BackendTLSPolicy may be hidden makes the folder unsafe: without it, there could be plaintext where
-TLS was asked for. An object that two files have is the first file's, by path. Nothing here opens a file.
+that may hide a BackendTLSPolicy whose targets nobody could read makes the folder unsafe: without it, there
+could be plaintext where TLS was asked for. An object that two files have is the first file's, by path.
+Nothing here opens a file.
 """
 
 from bisect import insort
@@ -12,10 +13,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from legation.change import Put
-from legation.manifests import Loaded, Place, Problem
+from legation.manifests import Loaded, Place, Problem, read_manifests
 from translator.names import Name, Ref
 from translator.objects.backend_tls_policy import BackendTLSPolicy
-from translator.objects.kinds import KINDS, Object, name_of
+from translator.objects.kinds import KINDS, Object, kind_of, name_of
 
 Key = tuple[type, Name]
 
@@ -34,6 +35,20 @@ class Reading(Struct, frozen=True):
 
     loaded: tuple[Loaded, ...] = ()
     problems: tuple[Problem, ...] = ()
+    mentions_policies: bool = True  # unless it was read and does not
+
+    def may_hide_a_policy(self, problem: Problem) -> bool:
+        """Say whether a policy may be missing for this reason, and nothing stands in for it."""
+        if problem.about is None:
+            return self.mentions_policies
+        found = (Ref(kind_of(one.thing).kind, name_of(one.thing)) for one in self.loaded)
+        return problem.about.kind not in _HARMLESS and not any(_is_same(one, problem.about) for one in found)
+
+
+def read(text: str | bytes, path: str) -> Reading:
+    """Read what a file says."""
+    mentions = b"BackendTLSPolicy" in text if isinstance(text, bytes) else "BackendTLSPolicy" in text
+    return Reading(*read_manifests(text, path), mentions)
 
 
 class Folder:
@@ -60,7 +75,7 @@ class Folder:
             return
         self._unsafe.discard(path)
         self._problems[path] = reading.problems
-        if any(_may_hide_a_policy(problem) for problem in mistakes):
+        if any(reading.may_hide_a_policy(problem) for problem in mistakes):
             self._unsafe.add(path)
             self._problems[path] += (about_file(path, HOLDS),)
         self._replace(path, {(type(one.thing), name_of(one.thing)): one for one in reading.loaded})
@@ -126,9 +141,9 @@ def about_file(path: str, message: str) -> Problem:
     return Problem(Place(path, WHOLE_FILE), message)
 
 
-def _may_hide_a_policy(problem: Problem) -> bool:
-    """Tell what is certainly something else."""
-    return problem.about is None or problem.about.kind not in _HARMLESS
+def _is_same(one: Ref, about: Ref) -> bool:
+    """Compare with what a manifest says of itself, which may leave out its namespace."""
+    return (one.kind, one.name.name) == (about.kind, about.name.name)
 
 
 def _numbered(now: Object, before: Object | None) -> Object:

@@ -8,11 +8,13 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from legation.stand_ins import stand_in
 from legation.yaml_documents import Broken, Document, read_documents
 from translator.names import Name, Ref
 from translator.objects.admission.admit import admit
 from translator.objects.admission.compare import shortened
 from translator.objects.admission.finding import join
+from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.kinds import KINDS, LEGATION_GROUP, KindInfo, Object, find_kind, kind_of, name_of
 from translator.objects.references import GATEWAY_GROUP
 from translator.objects.secret import Secret
@@ -150,6 +152,8 @@ def _of_object(manifest: _Manifest) -> Iterator[Loaded | Problem]:
     if isinstance(answer, tuple):
         for finding in answer:
             yield manifest.problem(finding.message, join(manifest.path, finding.path))
+        if info.type is BackendTLSPolicy and (substitute := stand_in(manifest.fields)) is not None:
+            yield Loaded(settled(substitute, info), manifest.place)
     else:
         yield Loaded(settled(answer, info), manifest.place)
 

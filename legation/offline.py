@@ -6,8 +6,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from legation.disk import Unreadable, list_manifests, read_manifest
-from legation.folder import Folder, Reading, about_file
-from legation.manifests import Problem, read_manifests
+from legation.folder import Folder, Reading, about_file, read
+from legation.manifests import Problem
 from legation.pump import Outcome, Workbench, the_time
 from translator.world import World
 
@@ -38,4 +38,4 @@ def _reading(path: Path, root: Path) -> Reading:
     text = read_manifest(path, root)
     if isinstance(text, Unreadable):
         return Reading(problems=(about_file(str(path), text.why),))
-    return Reading(*read_manifests(text, str(path)))
+    return read(text, str(path))

@@ -185,4 +185,8 @@ def read_overview(written: bytes) -> Overview:
 def _attached(ref: Ref, written: bytes) -> Attached:
     status = read_status(written)
     ours = (each for each in (*status.parents, *status.ancestors) if each.controller_name == CONTROLLER)
-    return Attached(ref.kind, str(ref.name), tuple(About(str(each.about), each.conditions) for each in ours))
+    return Attached(
+        ref.kind,
+        str(ref.name),
+        tuple(About(str(each.about(ref.name.namespace)), each.conditions) for each in ours),
+    )

@@ -13,7 +13,7 @@ from translator.rules.endpoints import endpoints
 from translator.rules.filters import Redirect
 from translator.rules.gateways import binding, ours
 from translator.rules.http_routes import Fail, Forward
-from translator.rules.matches import HttpMatch, PathExact, PathPattern, PathPrefix
+from translator.rules.matches import HttpMatch, Named, PathExact, PathPattern, PathPrefix
 from translator.rules.ports import Bound, HttpPort, TcpPort, TlsPort, UdpPort, site, sites
 from translator.rules.streams import Streams
 from translator.rules.tables import Entry, Table, hostnames, virtual_host
@@ -119,8 +119,14 @@ def _trust(trust: TrustBundle | SystemRoots) -> str:
 
 def _matched(match: HttpMatch) -> str:
     """Write a match in one line."""
-    headers = "".join(f" {name}: {value}" for name, value in match.headers)
-    return f"{'gRPC ' if match.grpc else ''}{_path(match.path)}{headers}"
+    method = f"{match.method} " if match.method else "gRPC " if match.grpc else ""
+    query = "&".join(_said(each, "=") for each in match.query)
+    headers = "".join(f" {_said(each, ': ')}" for each in match.headers)
+    return f"{method}{_path(match.path)}{'?' if query else ''}{query}{headers}"
+
+
+def _said(wanted: Named, sign: str) -> str:
+    return f"{wanted.name}{sign}{'~ ' if wanted.is_pattern else ''}{wanted.value}"
 
 
 def _path(path: PathExact | PathPrefix | PathPattern) -> str:

@@ -1,7 +1,7 @@
 """Statuses as the Kubernetes API writes them, read back: what the commands and the admin port show."""
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 PENDING = "Pending"
 OWN_PREFIX = "legation.dev/"
@@ -71,10 +71,12 @@ class Entry(Struct, frozen=True, rename="camel"):
     ancestor_ref: Reference | None = None
     conditions: tuple[Condition, ...] = ()
 
-    @property
-    def about(self) -> Reference | None:
-        """The parent or the ancestor."""
-        return self.parent_ref or self.ancestor_ref
+    def about(self, namespace: str) -> Reference | None:
+        """Return the parent or the ancestor; one that does not say its namespace is in the object's own."""
+        found = self.parent_ref or self.ancestor_ref
+        if found is None or found.namespace:
+            return found
+        return structs.replace(found, namespace=namespace)
 
 
 class Address(Struct, frozen=True):

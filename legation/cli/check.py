@@ -47,6 +47,9 @@ def check(
         typer.echo(msgspec.json.format(msgspec.json.encode(found)).decode())
     else:
         print_findings(out(), found)
-        out().print(f"{problems} problems" if problems else "fine", style="red" if problems else "green")
+        out().print(
+            f"{problems} {'problem' if problems == 1 else 'problems'}" if problems else "fine",
+            style="red" if problems else "green",
+        )
     if problems:
         raise typer.Exit(PROBLEMS)

@@ -9,8 +9,7 @@ import pytest
 from legation.addresses import HostPort
 from legation.admin.metrics import Telemetry
 from legation.admin.server import AdminPort, answering
-from legation.folder import Folder, Reading
-from legation.manifests import read_manifests
+from legation.folder import Folder, read
 from legation.pump import Workbench
 from legation.standing import Standing, read_overview
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, together
@@ -26,7 +25,7 @@ def standing_of(text: str | None) -> Standing:
     standing = Standing(Hub(lambda _: None), dict)
     if text is not None:
         folder = Folder()
-        folder.take("a.yaml", Reading(*read_manifests(text, "a.yaml")))
+        folder.take("a.yaml", read(text, "a.yaml"))
         standing.problems = folder.problems()
         standing.take(Workbench().work(folder.changes()))
     return standing

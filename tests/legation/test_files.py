@@ -150,7 +150,7 @@ def test_a_file_that_can_no_longer_be_read_keeps_its_objects(tmp_path: Path) -> 
 
 def test_nothing_new_is_served_while_a_policy_may_be_hidden(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(gateway("edge", 80))
-    (tmp_path / "b.yaml").write_text("kind: [")
+    (tmp_path / "b.yaml").write_text("kind: [BackendTLSPolicy")
     files = Files(tmp_path)
     first = files.look()
     assert (first.changes, first.held) == ((), True)

@@ -55,7 +55,7 @@ def test_what_another_controller_says_is_not_ours_to_tell() -> None:
         for name in ("example.net/other", CONTROLLER)
     ]
     [finding] = findings((), {STORE: json.dumps({"parents": entries}).encode()}, {})
-    assert finding.where == "by Gateway edge"
+    assert finding.where == "by Gateway shop/edge"
 
 
 def test_a_known_reason_comes_with_its_remedy() -> None:

@@ -3,10 +3,10 @@
 import pytest
 
 from legation.change import Put
-from legation.folder import Folder, Reading
-from legation.manifests import read_manifests
+from legation.folder import Folder, Reading, read
 from tests.legation.manifest_texts import gateway, route, service, together
 from translator.names import Name
+from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.gateway import Gateway
 from translator.objects.http_route import HTTPRoute
 from translator.objects.service import Service
@@ -23,8 +23,7 @@ spec:
 
 
 def says(path: str, text: str) -> Reading:
-    loaded, problems = read_manifests(text, path)
-    return Reading(loaded, problems)
+    return read(text, path)
 
 
 def ports(changes: tuple[Put, ...]) -> list[int]:
@@ -122,7 +121,26 @@ def test_a_new_file_gives_what_could_be_read_of_it() -> None:
     assert not folder.is_unsafe()
 
 
-@pytest.mark.parametrize("text", [POLICY, "kind: [", together(service("pay", 1), POLICY)])
+HIDDEN = POLICY.replace("name: pay}]", "name: 7}]")  # a policy whose target nobody can read
+
+
+def test_a_policy_that_cannot_be_read_fails_its_targets_and_nothing_else() -> None:
+    folder = Folder()
+    folder.take("a.yaml", says("a.yaml", together(gateway("edge", 80), POLICY)))
+    assert [change.kind for change in folder.changes()] == [BackendTLSPolicy, Gateway]
+    assert not folder.is_unsafe()
+    assert [problem.path for problem in folder.problems()] == ["spec.validation.wellKnownCACertificates"]
+
+
+def test_a_new_file_that_says_nothing_of_policies_holds_nothing_back() -> None:
+    folder = Folder()
+    folder.take("a.yaml", says("a.yaml", gateway("edge", 80)))
+    folder.take("b.yaml", says("b.yaml", "kind: ["))
+    assert ports(folder.changes()) == [80]
+    assert not folder.is_unsafe()
+
+
+@pytest.mark.parametrize("text", [HIDDEN, "kind: [BackendTLSPolicy", together(service("pay", 1), HIDDEN)])
 def test_a_new_file_that_may_hide_a_policy_is_unsafe_until_it_is_removed(text: str) -> None:
     folder = Folder()
     folder.take("a.yaml", says("a.yaml", text))
@@ -134,7 +152,7 @@ def test_a_new_file_that_may_hide_a_policy_is_unsafe_until_it_is_removed(text: s
 
 def test_a_new_file_that_may_hide_a_policy_is_unsafe_until_it_is_repaired() -> None:
     folder = Folder()
-    folder.take("a.yaml", says("a.yaml", POLICY))
+    folder.take("a.yaml", says("a.yaml", HIDDEN))
     folder.take("a.yaml", says("a.yaml", POLICY.replace("7", "System")))
     assert not folder.is_unsafe()
     assert folder.problems() == ()

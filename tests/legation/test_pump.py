@@ -12,8 +12,7 @@ import pytest
 from legation.change import Put
 from legation.deliveries import Heard
 from legation.files import watch
-from legation.folder import Folder, Reading
-from legation.manifests import read_manifests
+from legation.folder import Folder, read
 from legation.publish import Offers, Publisher
 from legation.pump import Outcome, Pump, Workbench, the_time
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
@@ -35,7 +34,7 @@ class Manifests:
 
     def now(self, text: str) -> tuple[Put, ...]:
         """What changes when the file says this."""
-        self._folder.take("a.yaml", Reading(*read_manifests(text, "a.yaml")))
+        self._folder.take("a.yaml", read(text, "a.yaml"))
         return self._folder.changes()
 
 

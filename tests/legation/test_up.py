@@ -220,7 +220,7 @@ async def test_a_check_ends_with_one_when_something_is_refused(tmp_path: Path) -
 
 async def test_a_check_ends_with_one_when_a_policy_may_be_hidden(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(together(LEGATION_CLASS, gateway("edge", free_port())))
-    (tmp_path / "b.yaml").write_text("kind: [")
+    (tmp_path / "b.yaml").write_text("kind: [BackendTLSPolicy")
     code, out, _ = await run("up", str(tmp_path), "--check", "--admin", "127.0.0.1:0")
     assert code == 1
     assert "may hold a BackendTLSPolicy" in out

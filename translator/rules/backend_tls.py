@@ -28,6 +28,7 @@ from translator.verdict import Condition, Refused, Verdict, fails, holds
 from translator.world import Fact, Index, World
 
 SYSTEM = "System"
+UNREADABLE = "legation.dev/unreadable"  # trust of a policy that stands in for one nobody could read
 SYSTEM_ROOTS = Fact("whether the machine that Envoy runs on has roots", otherwise=True)
 
 
@@ -158,6 +159,8 @@ def _references(world: World, policy: Name) -> tuple[CaReference, ...]:
 def _asked(world: World, policy: Name) -> UpstreamTls | Refused:
     """Read what a policy asks of the handshake, whatever its references give; name every mistake."""
     spec = world.must(BackendTLSPolicy, policy).spec
+    if spec.validation.well_known_ca_certificates == UNREADABLE:
+        return Refused("Invalid", "the policy cannot be read as written, so connections fail: repair it")
     hostname = spec.validation.hostname
     proofs = [_proof(each) for each in spec.validation.subject_alt_names]
     options = read_options(spec.options)

@@ -1,0 +1,73 @@
+"""The README as its reader takes it: every command in it runs, every manifest in it is read.
+
+All of it is in this one file, because the commands share the ports that the README names.
+"""
+
+import asyncio
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from demo.stage import staged
+from legation.manifests import read_manifests
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+RUN_BY_THE_GATE = {"make test"}  # it is what runs this
+BESIDE_A_RUNNING_UP = {".venv/bin/legation status"}
+
+pytestmark = pytest.mark.tree
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+def commands() -> list[str]:
+    lines = (line.partition("#")[0].strip() for block in blocks("console") for line in block.splitlines())
+    return [line for line in lines if line]
+
+
+async def run(command: str) -> tuple[int, str]:
+    environment = {**os.environ, "ONCE": "1", "MAKEFLAGS": ""}
+    pipe, merged = asyncio.subprocess.PIPE, asyncio.subprocess.STDOUT
+    process = await asyncio.create_subprocess_shell(
+        command, cwd=ROOT, env=environment, stdout=pipe, stderr=merged
+    )
+    output, _ = await asyncio.wait_for(process.communicate(), timeout=120)
+    assert process.returncode is not None
+    return process.returncode, output.decode()
+
+
+@pytest.mark.parametrize("command", sorted({*commands()} - RUN_BY_THE_GATE - BESIDE_A_RUNNING_UP))
+async def test_a_command_of_the_readme_succeeds(command: str) -> None:
+    code, output = await run(command)
+    assert code == 0, output
+
+
+async def test_the_status_of_a_running_example_names_its_gateway() -> None:
+    async with staged("backend-tls"):
+        for command in BESIDE_A_RUNNING_UP:
+            code, output = await run(command)
+            assert (code, "shop/edge" in output) == (0, True), output
+
+
+async def test_the_demo_shows_tls_kept_refused_explained_and_restored() -> None:
+    code, output = await run("make demo")
+    assert code == 0, output
+    assert "200 from backend pay" in output
+    assert "VERIFY" in output or "503" in output
+    assert "ExpiredCertificate" in output or "expired on" in output
+    assert "200, without a restart" in output
+
+
+@pytest.mark.parametrize("manifest", blocks("yaml"))
+def test_a_manifest_of_the_readme_is_read_without_complaint(manifest: str) -> None:
+    loaded, problems = read_manifests(manifest, "README.md")
+    assert (len(loaded), problems) == (1, ())
+
+
+def test_the_readme_has_commands_to_run() -> None:
+    assert commands()
