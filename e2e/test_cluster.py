@@ -2,8 +2,10 @@
 
 import errno
 import json
-import os
+import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -13,8 +15,7 @@ import pytest
 import yaml
 
 from e2e.cluster.build import Programs
-from e2e.cluster.own import Own
-from e2e.cluster.place import Place, here
+from e2e.cluster.place import PROJECT, Place, here
 from e2e.cluster.processes import Recorded
 from e2e.kubectl import apply, eventually, kubectl, read, wait_for
 
@@ -248,20 +249,23 @@ def test_no_packet_leaves_the_cluster() -> None:
     assert failure.value.errno == errno.ENETUNREACH
 
 
+UNTIL_STOPPED = ("sh", "-c", 'touch "$0" && exec sleep 600')
+
+
 @pytest.mark.usefixtures("inside")
-def test_nothing_is_left_when_a_cluster_is_down() -> None:
+def test_nothing_is_left_of_a_cluster_whose_command_is_stopped(tmp_path: Path) -> None:
     """Two clusters at once, by the way: this one stands beside the one that the test runs in."""
-    place = Place(here().cache, f"beside-{os.getpid()}")
-    own = Own(place)
-    own.up()
-    try:
-        assert all(own.status().values())
-        running = [*processes_in(place), *recorded(place)]
-        assert len(running) > 6
-    finally:
-        own.down()
-    own.forget()
-    assert not [process for process in running if process.runs]
+    up = tmp_path / "up"
+    command = (sys.executable, "-m", "e2e.cluster", "with", *UNTIL_STOPPED, str(up))
+    with subprocess.Popen(command, cwd=PROJECT) as running:  # noqa: S603  as written above
+        place = here().of_process(running.pid)
+        eventually(up.exists)
+        processes = [*processes_in(place), *recorded(place)]
+        assert len(processes) > 6
+        assert all(process.runs for process in processes)
+        running.terminate()
+    assert running.returncode == 128 + signal.SIGTERM
+    assert not [process for process in processes if process.runs]
     assert not list(Path("/run/netns").glob(f"{place.name}*"))
 
 

@@ -126,9 +126,9 @@ def test_a_place_that_its_process_left_is_found(tmp_path: Path) -> None:
     place = Place(tmp_path, "x")
     with subprocess.Popen([sys.executable, "-c", ""]) as gone:
         pass
-    for name in ("x", "x-y", f"x-{gone.pid}", f"x-{os.getpid()}"):
-        place._replace(name=name).state.mkdir(parents=True)
-    assert [found.name for found in place.abandoned()] == [f"x-{gone.pid}"]
+    for other in (place, Place(tmp_path, "xy"), place.of_process(gone.pid), place.of_process(os.getpid())):
+        other.state.mkdir(parents=True)
+    assert list(place.abandoned()) == [place.of_process(gone.pid)]
 
 
 def test_every_user_of_a_cluster_has_a_token_of_its_own(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from e2e.cluster.clusters import Cluster, Kind, Theirs, chosen
 from e2e.cluster.network import UNUSABLE_ADDRESS, USABLE_ADDRESS
 from e2e.cluster.own import Own
 from e2e.cluster.place import here
+from e2e.cluster.processes import WITH_US
 from e2e.cluster.tools import UnreadyError
 
 AS_IT_IS = {"ignore_unknown_options": True, "help_option_names": []}
@@ -63,7 +64,8 @@ def bring_up_for(command: Arguments) -> None:
     cluster = chosen().alone()
     cluster.up()
     try:
-        code = subprocess.run(cluster.command(command), env=cluster.variables(), check=False).returncode  # noqa: S603  the user's
+        arguments = [*WITH_US, *cluster.command(command)]
+        code = subprocess.run(arguments, env=cluster.variables(), check=False).returncode  # noqa: S603  the user's
     finally:
         cluster.down()
     sys.exit(code)

@@ -57,7 +57,7 @@ class Kind(NamedTuple):
 
     def alone(self) -> "Kind":
         """Give one that no other process uses."""
-        return Kind(self.place.of_this_process())
+        return Kind(self.place.of_process(os.getpid()))
 
     def down(self) -> None:
         """Remove it."""

@@ -61,16 +61,19 @@ class Own(NamedTuple):
         for place in self.place.abandoned():
             Own(place).down()
             Own(place).forget()
-        return Own(self.place.of_this_process())
+        return Own(self.place.of_process(os.getpid()))
 
     def down(self) -> None:
         """End every process and remove every namespace; what was logged stays until the next `up`."""
         for path in sorted(self.place.processes.glob("*"), reverse=True):
             if recorded := Recorded.load(path):
                 recorded.end(END_WITHIN)
-            path.unlink()
-        self._complete.unlink(missing_ok=True)
         network.remove(self.place.name)
+        for path in self.place.state.glob("*"):
+            if path.is_dir() and path != self.place.logs:
+                shutil.rmtree(path)
+            elif path.is_file():
+                path.unlink()
 
     def forget(self) -> None:
         """Remove what is left of it on disk."""

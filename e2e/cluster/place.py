@@ -50,15 +50,14 @@ class Place(NamedTuple):
         """A file for each process of the control plane."""
         return self.state / "processes"
 
-    def of_this_process(self) -> "Place":
-        """Give a place that no other process uses."""
-        return self._replace(name=f"{self.name}-{os.getpid()}")
+    def of_process(self, pid: int) -> "Place":
+        """Give a place that one process alone uses."""
+        return self._replace(name=f"{self.name}.{pid}")
 
     def abandoned(self) -> Iterator["Place"]:
-        """Give the places of processes that have ended without clearing up."""
-        for path in self.state.parent.glob(f"{self.name}-*"):
-            pid = path.name.removeprefix(f"{self.name}-")
-            if pid.isdecimal() and not Path("/proc", pid).exists():
+        """Give the places of processes that have ended, some of them without clearing up."""
+        for path in self.state.parent.glob(f"{self.name}.*"):
+            if not Path("/proc", path.name.rpartition(".")[2]).exists():
                 yield self._replace(name=path.name)
 
     @property

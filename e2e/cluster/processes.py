@@ -10,6 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, Self
 
+WITH_US = (
+    "setpriv",
+    "--pdeathsig",
+    "KILL",
+)  # begins a command that ends with us, even if we are killed
 START_TIME = 19  # place in /proc/PID/stat, counted from the state
 ZOMBIE = "Z"
 

@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple
 from e2e.cluster.kubelet import root
 from e2e.cluster.kubelet.root import Specification
 from e2e.cluster.network import inside
-from e2e.cluster.processes import Recorded
+from e2e.cluster.processes import WITH_US, Recorded
 
 OWN_NAMESPACES = (
     "--mount",
@@ -26,7 +26,6 @@ OWN_NAMESPACES = (
     "private",
 )
 FIRST = (sys.executable, "-I", "-S", root.__file__)
-WITH_US = ("setpriv", "--pdeathsig", "KILL")  # what we start ends with us, even if we are killed
 ENTER = ("--mount", "--net", "--pid", "--ipc", "--uts", "--root", "--wd")
 
 
