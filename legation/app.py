@@ -148,7 +148,8 @@ class Everything:
     async def _open(self, doors: AsyncExitStack) -> None:
         """Open the ports that others come in by."""
         admin = self._settings.admin
-        port = AdminPort(self._standing, self._telemetry, frozenset({"localhost", admin.host}))
+        names = frozenset({"localhost", admin.host})
+        port = AdminPort(self._standing, self._telemetry, names, self._fleet.handshakes)
         number = await _opened(doors, answering(port, admin), f"--admin {admin}")
         self._log.info("admin port", url=f"http://{HostPort(admin.host, number)}/")
         own = Address(f"unix:{self._socket}")

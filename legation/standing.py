@@ -3,21 +3,25 @@
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
 from time import monotonic
+from types import MappingProxyType
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from legation.addresses import HostPort
 from legation.findings import Finding, findings
 from legation.manifests import Problem
+from legation.proxies.handshakes import Handshakes, counted
 from legation.proxies.local import Proxy
 from legation.pump import Outcome
 from legation.written_status import PENDING, Condition, Listener, read_status
 from translator.names import Name, Ref
 from translator.rules.gateways import CONTROLLER
 from xds_server.hub import Connected, Hub
-from xds_server.snapshot import LDS
+from xds_server.snapshot import CDS, LDS
 
+Counters = Mapping[Name, Mapping[str, int]]  # Envoy's own, by Gateway
+NOTHING_COUNTED: Counters = MappingProxyType({})
 ROUTES = frozenset({"HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute"})
 
 
@@ -57,6 +61,7 @@ class Gateway(Struct, frozen=True, rename="camel"):
     conditions: tuple[Condition, ...]
     listeners: tuple[Listener, ...]
     envoys: tuple[Envoy, ...] = ()
+    handshakes: tuple[Handshakes, ...] = ()  # with backends, since its Envoy was started here
     process: Process | None = None
 
     @property
@@ -121,20 +126,29 @@ class Standing:
         """Say which Envoys are connected."""
         return self._hub.connected()
 
-    def gateways(self) -> tuple[Gateway, ...]:
-        """Say how each Gateway stands."""
+    def gateways(self, counters: Counters = NOTHING_COUNTED) -> tuple[Gateway, ...]:
+        """Say how each Gateway stands, and what its Envoy counted if somebody asked it."""
         envoys = self.connected()
         proxies = self._proxies()
         refs = sorted(ref for ref in self.outcome.statuses if ref.kind == "Gateway")
-        return tuple(self._gateway(ref, envoys, proxies.get(ref.name)) for ref in refs)
+        gateways = (self._gateway(ref, envoys, proxies.get(ref.name)) for ref in refs)
+        found = (self._handshakes(ref.name, counters.get(ref.name, {})) for ref in refs)
+        return tuple(
+            structs.replace(gateway, handshakes=shaken)
+            for gateway, shaken in zip(gateways, found, strict=True)
+        )
 
-    def overview(self) -> Overview:
+    def overview(self, counters: Counters = NOTHING_COUNTED) -> Overview:
         """Say everything at once."""
         statuses = self.outcome.statuses
         routes = tuple(_attached(ref, statuses[ref]) for ref in sorted(statuses) if ref.kind in ROUTES)
         policies = (ref for ref in sorted(statuses) if ref.kind == "BackendTLSPolicy")
         told = tuple(_attached(ref, statuses[ref]) for ref in policies)
-        return Overview(version("legation"), self.ready, self.gateways(), routes, told, self.found())
+        return Overview(version("legation"), self.ready, self.gateways(counters), routes, told, self.found())
+
+    def _handshakes(self, gateway: Name, counters: Mapping[str, int]) -> tuple[Handshakes, ...]:
+        snapshot = self.outcome.snapshots.get(str(gateway))
+        return counted(counters, snapshot.entries[CDS]) if snapshot is not None else ()
 
     def _gateway(self, ref: Ref, envoys: list[Connected], proxy: Proxy | None) -> Gateway:
         status = read_status(self.outcome.statuses[ref])

@@ -57,10 +57,8 @@ async def test_the_status_of_a_running_example_names_its_gateway() -> None:
 async def test_the_demo_shows_tls_kept_refused_explained_and_restored() -> None:
     code, output = await run("make demo")
     assert code == 0, output
-    assert "200 from backend pay" in output
-    assert "VERIFY" in output or "503" in output
-    assert "ExpiredCertificate" in output or "expired on" in output
-    assert "200, without a restart" in output
+    for each in ("200 from backend pay", "not proved to the trusted roots", "expired on", "200, without"):
+        assert each in output
 
 
 @pytest.mark.parametrize("manifest", blocks("yaml"))

@@ -12,8 +12,9 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from legation.addresses import HostPort
 from legation.admin.metrics import Gauges, Telemetry, exposition
 from legation.admin.page import page
-from legation.standing import Standing, as_json
+from legation.standing import NOTHING_COUNTED, Counters, Standing, as_json
 
+Count = Callable[[], Awaitable[Counters]]
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 SAFE = MappingProxyType({
@@ -23,11 +24,19 @@ SAFE = MappingProxyType({
 })  # fmt: skip
 
 
+async def nobody_counts() -> Counters:
+    """Say nothing of handshakes, where no Envoy runs that could be asked."""
+    return NOTHING_COUNTED
+
+
 class AdminPort:
     """Answers what may be asked."""
 
-    def __init__(self, standing: Standing, telemetry: Telemetry, names: frozenset[str]) -> None:
+    def __init__(
+        self, standing: Standing, telemetry: Telemetry, names: frozenset[str], count: Count = nobody_counts
+    ) -> None:
         """Answer from these parts, to those who asked for one of these host names or for an address."""
+        self._count = count
         self._standing = standing
         self._telemetry = telemetry
         self._names = names
@@ -78,7 +87,8 @@ class AdminPort:
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def _status(self, _: web.Request) -> web.Response:
-        return web.Response(body=as_json(self._standing.overview()), content_type="application/json")
+        overview = self._standing.overview(await self._count())
+        return web.Response(body=as_json(overview), content_type="application/json")
 
 
 @asynccontextmanager

@@ -22,6 +22,8 @@ def drawn(overview: Overview) -> RenderableType:
     parts: list[RenderableType] = [_gateways(overview.gateways)]
     if any(gateway.envoys or gateway.process for gateway in overview.gateways):
         parts.append(_envoys(overview.gateways))
+    if any(gateway.handshakes for gateway in overview.gateways):
+        parts.append(_handshakes(overview.gateways))
     for title, attached in (("route", overview.routes), ("policy", overview.policies)):
         if attached:
             parts.append(_attached(title, attached))
@@ -52,6 +54,15 @@ def _envoys(gateways: tuple[Gateway, ...]) -> Table:
             )
         if gateway.process is not None and not gateway.envoys:
             table.add_row(gateway.name, f"process {gateway.process.pid}", "no", "", gateway.process.last_exit)
+    return table
+
+
+def _handshakes(gateways: tuple[Gateway, ...]) -> Table:
+    table = _table("TLS TO", "BY", "HANDSHAKES", "REFUSED")
+    for gateway in gateways:
+        for each in gateway.handshakes:
+            refused = ", ".join(f"{number} {why}" for why, number in each.failed.items())
+            table.add_row(each.backend, gateway.name, str(each.done), Text(refused, style="red"))
     return table
 
 

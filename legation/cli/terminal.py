@@ -14,7 +14,7 @@ NO_ADDRESS = "write HOST:PORT, such as 127.0.0.1:19080 or [::1]:19080"
 
 def out(*, stderr: bool = False) -> Console:
     """Speak to whoever reads the result, or beside it; coloured on a terminal only."""
-    return Console(stderr=stderr, soft_wrap=True, highlight=False)
+    return Console(stderr=stderr, soft_wrap=True, highlight=False, emoji=False)  # `:ab:` is a fingerprint
 
 
 def fail(what: str, remedy: str = "") -> NoReturn:

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 WITHIN = aiohttp.ClientTimeout(total=5)
+HANDSHAKES = "/stats?format=json&type=Counters&usedonly&filter=%5Ecluster%5C..*%5C.ssl%5C."
 ACTIVE = "/stats?format=json&type=Gauges&filter=downstream_(cx|rq)_active$"
 
 
@@ -42,9 +43,18 @@ class EnvoyAdmin:
 
     async def busy(self) -> int:
         """Count requests in flight, and connections that carry no requests that we could tell apart."""
-        _, body = await self._ask("GET", ACTIVE)
-        found = msgspec.json.decode(body, type=_Stats).stats
-        return in_flight({each.name: each.value for each in found})
+        return in_flight(await self._stats(ACTIVE))
+
+    async def handshakes(self) -> Mapping[str, int]:
+        """Count what became of TLS with each cluster; one that does not answer has counted nothing."""
+        try:
+            return await self._stats(HANDSHAKES)
+        except (OSError, aiohttp.ClientError, TimeoutError):
+            return {}
+
+    async def _stats(self, path: str) -> Mapping[str, int]:
+        _, body = await self._ask("GET", path)
+        return {each.name: each.value for each in msgspec.json.decode(body, type=_Stats).stats}
 
     async def _ask(self, method: str, path: str) -> tuple[int, bytes]:
         connector = aiohttp.UnixConnector(str(self._socket))

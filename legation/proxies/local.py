@@ -11,8 +11,9 @@ from time import monotonic
 import structlog
 from msgspec import Struct
 
+from legation.proxies.envoy_admin import EnvoyAdmin
 from legation.proxies.envoy_log import relay
-from legation.proxies.envoy_process import Launch, end, running
+from legation.proxies.envoy_process import Launch, admin_socket, end, running
 from translator.names import Name
 
 SETTLED = 10.0  # seconds; who lives this long did not crash from the start
@@ -38,6 +39,7 @@ class Fleet:
         self._stopping = False
         self._leaving: dict[Name, asyncio.Event] = {}
         self._proxies: dict[Name, Proxy] = {}
+        self._admins: dict[Name, EnvoyAdmin] = {}
         self._numbers = count(1)
         self._log = structlog.get_logger()
 
@@ -55,6 +57,12 @@ class Fleet:
     def proxies(self) -> Mapping[Name, Proxy]:
         """Say what runs now."""
         return dict(self._proxies)
+
+    async def handshakes(self) -> Mapping[Name, Mapping[str, int]]:
+        """Ask every Envoy what became of TLS with its backends."""
+        admins = dict(self._admins)
+        answers = await asyncio.gather(*(admin.handshakes() for admin in admins.values()))
+        return dict(zip(admins, answers, strict=True))
 
     async def run(self) -> None:
         """Start and stop Envoys as they are wanted, until told to stop; a cancelled fleet is killed."""
@@ -75,6 +83,7 @@ class Fleet:
     async def _keep(self, name: Name, leaving: asyncio.Event) -> None:
         """Run one Gateway's Envoy until it is not wanted any more."""
         home = self._launch.home / str(next(self._numbers))  # short: a socket's path has little room
+        self._admins[name] = EnvoyAdmin(admin_socket(home))
         log = self._log.bind(gateway=str(name))
         crashes = 0
         for starts in count(1):
@@ -91,6 +100,7 @@ class Fleet:
                 break
         del self._leaving[name]
         self._proxies.pop(name, None)
+        self._admins.pop(name, None)
         self._news.set()  # it may be wanted again by now
 
     async def _live(self, name: Name, home: Path, starts: int, leaving: asyncio.Event) -> int:

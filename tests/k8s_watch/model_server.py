@@ -74,12 +74,12 @@ class ModelServer:
             return self.machine.absent
         return stream is not None and not stream.initial and next(self._news(stream), None) is None
 
-    def again(self, count: int) -> list[Event]:
-        """Return what a watch has sent last, as a careless proxy would repeat it."""
+    def again(self, begin: int, end: int) -> list[Event]:
+        """Return some of what a watch has sent last, as a careless proxy would repeat it."""
         if self.stream is None or self.stream.initial:
             return []
         sent = [entry for entry in self.history if entry[0] <= self.stream.position]
-        return [event(entry) for entry in sent[-count:]]
+        return [event(entry) for entry in sent[-begin : len(sent) - end]]
 
     def _list(self, token: str) -> Page | Failed:
         at, _, start = token.partition(":")

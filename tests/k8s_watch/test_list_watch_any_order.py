@@ -7,12 +7,12 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from k8s_watch.answers import Ended, Failed, Received
 from k8s_watch.change import Absent, Gone, Put, Synced, Unreadable
 from k8s_watch.kind import ObjectName
-from k8s_watch.list_watch import ListWatch, Pace, Wait, Watch
+from k8s_watch.list_watch import List, ListWatch, Pace, Wait, Watch
 from tests.k8s_watch.model_server import ModelServer
 
 NAMES = st.sampled_from([ObjectName("shop", letter) for letter in "abcdef"])
 CODES = st.sampled_from([0, 400, 401, 403, 404, 410, 429, 500, 503, 504])
-ENOUGH = 500
+A_FEW, ENOUGH = 10, 500
 
 
 class AnyOrder(RuleBasedStateMachine):
@@ -23,6 +23,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.machine = ListWatch(Pace(chance=lambda: 0.0))
         self.server = ModelServer(self.machine, streams_lists=streams_lists, page=page)
         self.told: dict[ObjectName, str] = {}
+        self.newest: dict[ObjectName, int] = {}
         self.synced = 0
         self.absent = False
         for name in names:
@@ -32,7 +33,8 @@ class AnyOrder(RuleBasedStateMachine):
         for change in self.machine.receive(received):
             match change:
                 case Put():
-                    assert self.told.get(change.name) != change.version
+                    assert self.newest.get(change.name, 0) < int(change.version)
+                    self.newest[change.name] = int(change.version)
                     assert bytes(change.thing) == change.version.encode()
                     self.told[change.name] = change.version
                 case Gone() | Unreadable():
@@ -55,9 +57,19 @@ class AnyOrder(RuleBasedStateMachine):
     def delete(self, name: ObjectName) -> None:
         self.server.delete(name)
 
-    @rule()
-    def forget(self) -> None:
+    @rule(name=NAMES, is_there=st.booleans())
+    def forget(self, name: ObjectName, *, is_there: bool) -> None:
+        if is_there:
+            self.put(name)
         self.server.compact()
+
+    @rule(name=NAMES)
+    def forget_a_list_halfway(self, name: ObjectName) -> None:
+        for _ in range(A_FEW):
+            if isinstance(self.machine.next, List) and self.machine.next.token:
+                return self.forget(name, is_there=True)
+            self._receive(self.server.answer())
+        return None
 
     @rule()
     def remove_the_kind(self) -> None:
@@ -69,7 +81,7 @@ class AnyOrder(RuleBasedStateMachine):
     def bring_the_kind(self) -> None:
         self.server.served = True
 
-    @rule(pieces=st.integers(1, 12))
+    @rule(pieces=st.sampled_from([1, 2, 3, 12]))
     def answer(self, pieces: int) -> None:
         for _ in range(pieces):
             self._receive(self.server.answer())
@@ -84,9 +96,9 @@ class AnyOrder(RuleBasedStateMachine):
         if isinstance(self.machine.next, Watch):
             self._receive(Ended(lasted))
 
-    @rule(count=st.integers(1, 5))
-    def repeat(self, count: int) -> None:
-        for event in self.server.again(count):
+    @rule(begin=st.integers(1, 5), end=st.integers(0, 2))
+    def repeat(self, begin: int, end: int) -> None:
+        for event in self.server.again(begin, end):
             self._receive(event)
 
     @rule()
