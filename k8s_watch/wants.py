@@ -34,6 +34,7 @@ class Wants(Generic[T]):
         self._asked: dict[ObjectName, str] = {}  # for which of them an errand was successful
         self._told: dict[ObjectName, str] = {}  # the version, or nothing where it was told to be gone
         self._due: dict[ObjectName, None] = {}
+        self._running: dict[ObjectName, str] = {}
         self._complete = False
 
     def want(self, names: AbstractSet[ObjectName]) -> list[Change[T]]:
@@ -67,11 +68,13 @@ class Wants(Generic[T]):
             return None
         name = next(iter(self._due))
         del self._due[name]
+        self._running[name] = self._versions[name]
         return Errand(name, self._versions[name])
 
     def read(self, errand: Errand, found: Put[T] | Unreadable | None) -> list[Change[T]]:
         """Take in what an errand brought, unless it is out of date."""
         name = errand.name
+        self._return(errand)
         if name not in self._wanted or self._versions.get(name) != errand.version:
             return []
         self._asked[name] = errand.version
@@ -84,7 +87,12 @@ class Wants(Generic[T]):
 
     def put_off(self, errand: Errand) -> None:
         """The errand came to nothing, so it is to be done again."""
+        self._return(errand)
         self._ask_for(errand.name)
+
+    def _return(self, errand: Errand) -> None:
+        if self._running.get(errand.name) == errand.version:
+            del self._running[errand.name]
 
     def _look(self, names: Iterable[ObjectName]) -> list[Change[T]]:
         """Have objects read that are there; once all are known, answer for those that are not."""
@@ -100,7 +108,8 @@ class Wants(Generic[T]):
         version = self._versions.get(name)
         if version is None or name not in self._wanted:
             return
-        if version not in (self._asked.get(name), self._told.get(name)):
+        known = (self._asked.get(name), self._told.get(name), self._running.get(name))
+        if version not in known:
             self._due[name] = None
 
     def _lose(self, name: ObjectName) -> list[Change[T]]:

@@ -153,6 +153,19 @@ def test_an_errand_that_came_to_nothing_is_run_again_if_that_still_matters(*, du
     assert wants.next_errand() == (errand if due else None)
 
 
+def test_an_object_that_is_being_read_is_not_asked_for_again() -> None:
+    wants = Wants[str]()
+    wants.want({A})
+    wants.learn([there(A, "1")])
+    errand = wants.next_errand()
+    assert errand is not None
+    wants.learn([Synced()])
+    wants.want(set())
+    wants.want({A})
+    assert wants.next_errand() is None
+    assert wants.read(errand, body(A, "1")) == [body(A, "1")]
+
+
 def test_an_object_that_does_not_fit_is_told_as_it_is() -> None:
     wants = knowing(there(A, "1"))
     wants.want({A})

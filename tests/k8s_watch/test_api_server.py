@@ -1,0 +1,164 @@
+"""How an API server is found and trusted, how we prove who we are, and that all of it may change meanwhile."""
+
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from k8s_watch.api_server import ApiServer, Call, NoAccessError, RequestError, in_cluster, kubeconfig
+from k8s_watch.informer import Informer
+from k8s_watch.reader import Reader
+from tests.k8s_watch.faults import refusing
+from tests.k8s_watch.faulty_api import LOOPBACK, FaultyApi, serving, write_kubeconfig
+from tests.k8s_watch.listener import QUICK, WIDGETS, Listener, Widget, running
+from tests.loopback import server_tls
+from tests.pki import Authority, Issued
+
+FIND = Call("GET", "/apis/example.com/v1")
+
+
+def certificate(authority: Authority) -> Issued:
+    return authority.issue(ip=[LOOPBACK])
+
+
+class Pod:
+    """What a pod is given to reach the API server, and that server."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.api = FaultyApi()
+        self.token = folder / "token"
+        self.authority = folder / "ca.crt"
+        self.tls = self.trusting(Authority("first"))
+        self.pass_token("t1")
+
+    def trusting(self, authority: Authority) -> ssl.SSLContext:
+        self.authority.write_text(authority.pem)
+        return server_tls(certificate(authority), self.folder)
+
+    def pass_token(self, token: str) -> None:
+        self.api.token = token
+        self.token.write_text(token + "\n")
+
+
+@pytest.fixture
+def pod(tmp_path: Path) -> Pod:
+    return Pod(tmp_path)
+
+
+@asynccontextmanager
+async def inside(pod: Pod, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[ApiServer]:
+    async with serving(pod.api, pod.tls) as api:
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", LOOPBACK)
+        monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(api.port))
+        async with ApiServer(in_cluster(str(pod.token), str(pod.authority))) as server:
+            yield server
+
+
+async def test_a_pod_uses_its_token_and_trusts_its_authority(
+    pod: Pod, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with inside(pod, monkeypatch) as server, server.send(FIND) as response:
+        assert response.status == 200
+    assert pod.api.requests[0].headers["authorization"] == "Bearer t1"
+
+
+async def test_a_token_that_expired_is_read_again(pod: Pod, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = Listener[Widget]()
+    async with inside(pod, monkeypatch) as server:
+        informer = Informer(WIDGETS, Reader(server), told, pace=QUICK)
+        async with running(informer.run()):
+            await told.until(lambda: told.synced == 1)
+            pod.pass_token("t2")
+            await pod.api.end_watches()
+            await pod.api.put("a", size=1)
+            await told.until(lambda: told.things == {"a": Widget(1)})
+    assert pod.api.requests[-1].headers["authorization"] == "Bearer t2"
+    assert told.synced == 1
+
+
+async def test_a_server_whose_authority_was_replaced_is_trusted_by_the_new_one(
+    pod: Pod, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Listener[Widget]()
+    async with inside(pod, monkeypatch) as server:
+        pod.tls.load_cert_chain(*server_files(pod, Authority("second")))
+        with pytest.raises(RequestError):
+            async with server.send(FIND):
+                pass
+        informer = Informer(WIDGETS, Reader(server), told, pace=QUICK)
+        async with running(informer.run()):
+            await told.until(lambda: told.synced == 1)
+
+
+def server_files(pod: Pod, authority: Authority) -> tuple[Path, Path]:
+    pod.trusting(authority)
+    return pod.folder / "tls.crt", pod.folder / "tls.key"
+
+
+async def test_a_server_that_nobody_vouches_for_is_not_spoken_to(
+    pod: Pod, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pod.authority.write_text(Authority("somebody else").pem)
+    async with inside(pod, monkeypatch) as server:
+        with pytest.raises(RequestError, match="certificate"):
+            async with server.send(FIND):
+                pass
+    assert pod.api.requests == []
+
+
+async def test_credentials_that_are_gone_are_a_failure_and_come_back(
+    pod: Pod, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with inside(pod, monkeypatch) as server:
+        pod.pass_token("t2")
+        pod.token.rename(pod.folder / "elsewhere")
+        with pytest.raises(RequestError, match="cannot be read again"):
+            async with server.send(FIND):
+                pass
+        (pod.folder / "elsewhere").rename(pod.token)
+        with pytest.raises(RequestError, match="Unauthorized"):
+            async with server.send(FIND):
+                pass
+        async with server.send(FIND) as response:
+            assert response.status == 200
+
+
+async def test_a_kubeconfig_names_server_authority_and_token(pod: Pod) -> None:
+    async with serving(pod.api, pod.tls) as api:
+        url = f"https://{LOOPBACK}:{api.port}"
+        path = write_kubeconfig(pod.folder, url, authority=str(pod.authority), tokenFile=str(pod.token))
+        async with ApiServer(kubeconfig(str(path), "here"), agent="legation/0") as server:
+            async with server.send(FIND) as response:
+                assert response.status == 200
+    assert pod.api.requests[0].headers["authorization"] == "Bearer t1"
+    assert pod.api.requests[0].headers["user-agent"] == "legation/0"
+
+
+async def test_nothing_to_go_by_is_said_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    for load in (in_cluster(), kubeconfig(str(tmp_path / "nowhere"))):
+        with pytest.raises(NoAccessError):
+            async with ApiServer(load):
+                pass
+
+
+async def test_a_refusal_says_why_and_when_to_come_back(pod: Pod, monkeypatch: pytest.MonkeyPatch) -> None:
+    pod.api.fault("find", refusing(429, "slow down", retry_after="3"))
+    async with inside(pod, monkeypatch) as server:
+        with pytest.raises(RequestError, match="429: slow down") as caught:
+            async with server.send(FIND):
+                pass
+    assert caught.value.failed.retry_after == 3.0
+
+
+async def test_a_closed_port_is_a_failure_without_a_code(tmp_path: Path) -> None:
+    async with serving(FaultyApi()) as api:
+        port = api.port
+    path = write_kubeconfig(tmp_path, f"http://{LOOPBACK}:{port}")
+    async with ApiServer(kubeconfig(str(path))) as server:
+        with pytest.raises(RequestError, match="no answer"):
+            async with server.send(FIND):
+                pass
