@@ -47,7 +47,6 @@ spec:
   selector: {app: echo}
   ports: [{port: 80, targetPort: 3000}]
 """)
-MACHINE = "legation.dev/e2e/machine:1"
 
 
 def echo(namespace: str, version: str = "1", type_: str = "ClusterIP") -> None:
@@ -130,116 +129,6 @@ def test_a_deleted_pod_answers_until_its_time_is_over(namespace: str) -> None:
     wait_for(namespace, "delete", f"pod/{name}")
     with pytest.raises(OSError, match=r"refused|timed out|unreachable|No route"):
         ask(pod["status"]["podIP"], 3000)
-
-
-SEEN = f"""
-apiVersion: v1
-kind: ConfigMap
-metadata: {{name: settings}}
-data: {{colour: green}}
----
-apiVersion: v1
-kind: Secret
-metadata: {{name: hidden}}
-stringData: {{word: xyzzy}}
----
-apiVersion: v1
-kind: Pod
-metadata: {{name: reader, labels: {{tier: front}}}}
-spec:
-  restartPolicy: Never
-  securityContext: {{runAsUser: 65532, runAsGroup: 65532}}
-  initContainers:
-    - {{name: first, image: {MACHINE}, command: [sh, -c, "echo before > /shared/word"],
-       volumeMounts: [{{name: shared, mountPath: /shared}}]}}
-  containers:
-    - name: reader
-      image: {MACHINE}
-      command: [sh, -c]
-      args:
-        - |
-          cat /settings/colour /hidden/word /shared/word /about/tier; echo; echo $(COLOUR)-$(SELF); id -u
-          test -s /var/run/secrets/kubernetes.io/serviceaccount/token || exit 4
-          echo last words > /dev/termination-log
-          exit 3
-      env:
-        - {{name: COLOUR, valueFrom: {{configMapKeyRef: {{name: settings, key: colour}}}}}}
-        - {{name: SELF, valueFrom: {{fieldRef: {{fieldPath: metadata.name}}}}}}
-      volumeMounts:
-        - {{name: settings, mountPath: /settings}}
-        - {{name: hidden, mountPath: /hidden}}
-        - {{name: shared, mountPath: /shared}}
-        - {{name: about, mountPath: /about}}
-  volumes:
-    - {{name: settings, configMap: {{name: settings}}}}
-    - {{name: hidden, secret: {{secretName: hidden}}}}
-    - {{name: shared, emptyDir: {{}}}}
-    - name: about
-      downwardAPI: {{items: [{{path: tier, fieldRef: {{fieldPath: "metadata.labels['tier']"}}}}]}}
-"""
-
-
-@pytest.mark.usefixtures("inside")
-def test_a_container_sees_its_volumes_and_variables_and_tells_how_it_ended(namespace: str) -> None:
-    apply(namespace, SEEN)
-    wait_for(namespace, "jsonpath={.status.phase}=Failed", "pod/reader")
-    said = kubectl("logs", "--namespace", namespace, "reader").split("\n")
-    assert said == ["greenxyzzybefore", "front", "green-reader", "65532", ""]
-    [container] = read("pod", "reader", "--namespace", namespace)["status"]["containerStatuses"]
-    assert container["state"]["terminated"]["exitCode"] == 3
-    assert container["state"]["terminated"]["message"] == "last words\n"
-
-
-ONCE = Template("""
-apiVersion: v1
-kind: Pod
-metadata: {name: once}
-spec:
-  restartPolicy: Never
-  securityContext: {runAsNonRoot: true}
-  containers: [{name: once, image: "$image", args: [$argument]}]
-""")
-
-
-@pytest.mark.usefixtures("inside")
-@pytest.mark.parametrize(
-    ("image", "argument", "said"),
-    [
-        ("envoyproxy/envoy:v1.40.0", "--version", "envoy  version: "),
-        ("legation.dev/legation:test", "--help", "legation [OPTIONS] COMMAND"),
-    ],
-)
-def test_the_images_of_the_product_are_programs(namespace: str, image: str, argument: str, said: str) -> None:
-    apply(namespace, ONCE.substitute(image=image, argument=argument))
-    wait_for(namespace, "jsonpath={.status.phase}=Succeeded", "pod/once")
-    assert said in kubectl("logs", "--namespace", namespace, "once")
-
-
-STUBBORN = f"""
-apiVersion: v1
-kind: Pod
-metadata: {{name: stubborn}}
-spec:
-  terminationGracePeriodSeconds: 2
-  containers:
-    - name: stubborn
-      image: {MACHINE}
-      command: [sh, -c, "trap '' TERM; sleep 600 & wait; sleep 600"]
-      livenessProbe: {{exec: {{command: ["false"]}}, periodSeconds: 1, failureThreshold: 1}}
-"""
-
-
-@pytest.mark.usefixtures("inside")
-def test_a_container_that_fails_its_liveness_probe_is_killed_and_started_again(namespace: str) -> None:
-    apply(namespace, STUBBORN)
-
-    def killed() -> dict[str, Any]:
-        [container] = read("pod", "stubborn", "--namespace", namespace)["status"]["containerStatuses"]
-        ended: dict[str, Any] = container["lastState"].get("terminated", {})
-        return ended
-
-    wait_for(namespace, "condition=PodReadyToStartContainers", "pod/stubborn")
-    assert eventually(killed)["exitCode"] == 137
 
 
 @pytest.mark.usefixtures("inside")

@@ -10,15 +10,10 @@ import pytest
 from e2e.cluster import identity
 from e2e.cluster.kubelet import images, swap
 from e2e.cluster.kubelet.fields import expand, quantity, read_field, read_resource
-from e2e.cluster.kubelet.objects import (
-    Container,
-    FieldRef,
-    ObjectMeta,
-    Pod,
-    PodSpec,
-    ResourceFieldRef,
-    Resources,
-)
+from e2e.cluster.kubelet.objects.containers import Container, Resources
+from e2e.cluster.kubelet.objects.meta import ObjectMeta
+from e2e.cluster.kubelet.objects.pods import Pod, PodSpec
+from e2e.cluster.kubelet.objects.variables import FieldRef, ResourceFieldRef
 from e2e.cluster.kubelet.pool import FIRST, Pool
 from e2e.cluster.kubelet.swap import File
 from e2e.cluster.place import Place

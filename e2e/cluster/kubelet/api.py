@@ -12,7 +12,8 @@ import msgspec
 import structlog
 from msgspec import Raw, Struct
 
-from e2e.cluster.kubelet.objects import Pod, Service
+from e2e.cluster.kubelet.objects.pods import Pod
+from e2e.cluster.kubelet.objects.services import Service
 
 JSON = "application/json"
 MERGE = "application/merge-patch+json"

@@ -11,7 +11,8 @@ from e2e.cluster.kubelet import images, probes, states
 from e2e.cluster.kubelet.containment import Contained, contain
 from e2e.cluster.kubelet.events import now, tell
 from e2e.cluster.kubelet.fields import MissingError
-from e2e.cluster.kubelet.objects import Container, PreStop, Probe
+from e2e.cluster.kubelet.objects.containers import Container
+from e2e.cluster.kubelet.objects.probes import PreStop, Probe
 from e2e.cluster.kubelet.probes import Asked
 from e2e.cluster.kubelet.specify import last_words, specify
 from e2e.cluster.kubelet.states import Running, State, Terminated, Waiting

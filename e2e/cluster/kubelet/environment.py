@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from e2e.cluster.kubelet import kept
 from e2e.cluster.kubelet.api import Api
 from e2e.cluster.kubelet.fields import MissingError, expand, read_field, read_resource
-from e2e.cluster.kubelet.objects import Container, EnvFrom, EnvVar, KeySelector, Pod
+from e2e.cluster.kubelet.objects.containers import Container
+from e2e.cluster.kubelet.objects.pods import Pod
+from e2e.cluster.kubelet.objects.variables import EnvFrom, EnvVar, KeySelector
 from e2e.cluster.network import API_SERVICE_ADDRESS
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

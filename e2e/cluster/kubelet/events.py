@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import structlog
 
 from e2e.cluster.kubelet.api import Api, ApiError
-from e2e.cluster.kubelet.objects import Pod
+from e2e.cluster.kubelet.objects.pods import Pod
 from e2e.cluster.network import NODE_NAME
 
 

@@ -6,7 +6,9 @@ import os
 import re
 from collections.abc import Mapping
 
-from e2e.cluster.kubelet.objects import Container, FieldRef, Pod, ResourceFieldRef
+from e2e.cluster.kubelet.objects.containers import Container
+from e2e.cluster.kubelet.objects.pods import Pod
+from e2e.cluster.kubelet.objects.variables import FieldRef, ResourceFieldRef
 from e2e.cluster.network import NODE_ADDRESS, NODE_NAME
 
 UNLIMITED = {"cpu": str(os.cpu_count()), "memory": "8Gi"}  # what a container without limits is told

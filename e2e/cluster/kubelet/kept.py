@@ -8,7 +8,8 @@ from msgspec import Struct, field
 
 from e2e.cluster.kubelet.api import Api, ApiError
 from e2e.cluster.kubelet.fields import MissingError
-from e2e.cluster.kubelet.objects import Pod, TokenSource
+from e2e.cluster.kubelet.objects.pods import Pod
+from e2e.cluster.kubelet.objects.volumes import TokenSource
 
 Data = dict[str, bytes]
 RENEW_AFTER = 0.8  # of a token's life

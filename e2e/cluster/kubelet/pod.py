@@ -13,7 +13,8 @@ from e2e.cluster.kubelet.container import ContainerLife
 from e2e.cluster.kubelet.events import tell
 from e2e.cluster.kubelet.fields import MissingError
 from e2e.cluster.kubelet.host import Host
-from e2e.cluster.kubelet.objects import Container, Pod
+from e2e.cluster.kubelet.objects.containers import Container
+from e2e.cluster.kubelet.objects.pods import Pod
 from e2e.cluster.kubelet.pod_status import Progress, Reporter
 from e2e.cluster.kubelet.surroundings import Surroundings
 

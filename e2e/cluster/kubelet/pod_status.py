@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from e2e.cluster.kubelet.container import ContainerLife
 from e2e.cluster.kubelet.events import now
-from e2e.cluster.kubelet.objects import Pod
+from e2e.cluster.kubelet.objects.pods import Pod
 from e2e.cluster.kubelet.states import Running, Terminated
 from e2e.cluster.network import NODE_ADDRESS
 

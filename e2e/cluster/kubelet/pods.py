@@ -4,7 +4,7 @@ import asyncio
 
 from e2e.cluster.kubelet.api import Api, Gone, Listed, Put, unless_gone
 from e2e.cluster.kubelet.host import Host
-from e2e.cluster.kubelet.objects import Pod
+from e2e.cluster.kubelet.objects.pods import Pod
 from e2e.cluster.kubelet.pod import PodLife
 from e2e.cluster.network import NODE_NAME
 

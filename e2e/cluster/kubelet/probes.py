@@ -8,7 +8,8 @@ import aiohttp
 import grpc
 
 from e2e.cluster.kubelet.containment import Contained
-from e2e.cluster.kubelet.objects import Container, GrpcCheck, HttpGet, Probe, TcpSocket
+from e2e.cluster.kubelet.objects.containers import Container
+from e2e.cluster.kubelet.objects.probes import GrpcCheck, HttpGet, Probe, TcpSocket
 
 USER_AGENT = "kube-probe/1.36"
 HEALTH_CHECK = "/grpc.health.v1.Health/Check"

@@ -1,7 +1,7 @@
 """Gives Services of type LoadBalancer an address; kube-proxy's rules make it lead to their pods."""
 
 from e2e.cluster.kubelet.api import MERGE, Api, Gone, Listed, Put, unless_gone
-from e2e.cluster.kubelet.objects import Service
+from e2e.cluster.kubelet.objects.services import Service
 from e2e.cluster.kubelet.pool import Pool
 
 ALL = "/api/v1/services"

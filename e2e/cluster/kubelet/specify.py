@@ -7,7 +7,7 @@ from pathlib import Path
 from e2e.cluster.kubelet.environment import variables
 from e2e.cluster.kubelet.fields import MissingError, expand
 from e2e.cluster.kubelet.images import Image
-from e2e.cluster.kubelet.objects import Container, VolumeMount
+from e2e.cluster.kubelet.objects.containers import Container, VolumeMount
 from e2e.cluster.kubelet.root import Mount, Specification
 from e2e.cluster.kubelet.surroundings import Surroundings
 from e2e.cluster.network import DNS_ADDRESS

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from e2e.cluster.kubelet.host import Host, log_path
-from e2e.cluster.kubelet.objects import Pod
+from e2e.cluster.kubelet.objects.pods import Pod
 from e2e.cluster.kubelet.volumes import Volumes
 from e2e.cluster.network import NODE_ADDRESS
 

@@ -7,11 +7,11 @@ from typing import NamedTuple
 from e2e.cluster.kubelet import kept, swap
 from e2e.cluster.kubelet.api import Api
 from e2e.cluster.kubelet.fields import MissingError, read_field, read_resource
-from e2e.cluster.kubelet.objects import (
+from e2e.cluster.kubelet.objects.pods import Pod
+from e2e.cluster.kubelet.objects.volumes import (
     ConfigMapSource,
     DownwardSource,
     KeyToPath,
-    Pod,
     ProjectedPart,
     TokenSource,
     Volume,

@@ -1,0 +1,1 @@
+"""The fields of objects that are honoured here, named as in the Kubernetes API."""
