@@ -132,6 +132,19 @@ def test_a_deleted_pod_answers_until_its_time_is_over(namespace: str) -> None:
 
 
 @pytest.mark.usefixtures("inside")
+def test_pods_outlive_a_restart_of_the_api_server(namespace: str) -> None:
+    echo(namespace)
+    before = pods(namespace)
+    command = (sys.executable, "-m", "e2e.cluster", "restart", "kube-apiserver")
+    subprocess.run(command, cwd=PROJECT, check=True)  # noqa: S603  as written above
+    assert pods(namespace).keys() == before.keys()
+    kubectl("scale", "--namespace", namespace, "deployment/echo", "--replicas=3")
+    [new] = eventually(lambda: pods(namespace).keys() - before.keys())
+    wait_for(namespace, "condition=Ready", f"pod/{new}")
+    assert all(pod["status"]["containerStatuses"][0]["restartCount"] == 0 for pod in pods(namespace).values())
+
+
+@pytest.mark.usefixtures("inside")
 def test_no_packet_leaves_the_cluster() -> None:
     with pytest.raises(OSError, match="unreachable") as failure:
         socket.create_connection(("192.0.2.1", 443), timeout=5)

@@ -57,6 +57,12 @@ def status() -> None:
     sys.exit(not found or not all(found.values()))
 
 
+@application.command()
+def restart(process: str) -> None:
+    """End one process of the control plane, kube-apiserver for example, and start it again."""
+    _own().restart(process)
+
+
 @application.command(name="with", context_settings=AS_IT_IS)
 def bring_up_for(command: Arguments) -> None:
     """Bring up a cluster of its own, run a command inside it, take it down."""

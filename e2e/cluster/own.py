@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from time import monotonic
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
@@ -28,6 +29,9 @@ END_WITHIN = 20.0
 PROBE_PERIOD = "LEGATION_E2E_PROBE_PERIOD"  # the longest time between two probes: to be quick, not to measure
 TABLE = Path(__file__).with_name("images.yaml")
 INSIDE = "LEGATION_E2E_INSIDE"  # set where the addresses of Services are reachable
+NO_PROXY = MappingProxyType(
+    {"NO_PROXY": "*", "no_proxy": "*"}
+)  # the machine may have one; nothing leads there
 SHOW_NAMES = 'mount --bind "$0" /etc/resolv.conf && exec "$@"'
 
 
@@ -48,11 +52,12 @@ class Own(NamedTuple):
         began = monotonic()
         network.make(self.place.name)
         try:
-            self._start(planned)
+            for number, daemon in enumerate(planned):
+                self._start(number, daemon)
+            prepare(self.command(["kubectl"]), self.variables(), programs.crds)
         except BaseException:
             self.down()
             raise
-        prepare(self.command([str(programs.path("kubectl"))]), self.variables(), programs.crds)
         self._complete.touch()
         sys.stderr.write(f"the cluster is up after {monotonic() - began:.0f} s; logs: {self.place.logs}\n")
 
@@ -73,11 +78,22 @@ class Own(NamedTuple):
             if path.is_dir() and path != self.place.logs:
                 shutil.rmtree(path)
             elif path.is_file():
-                path.unlink()
+                path.unlink(missing_ok=True)
 
     def forget(self) -> None:
         """Remove what is left of it on disk."""
         shutil.rmtree(self.place.state, ignore_errors=True)
+
+    def restart(self, name: str) -> None:
+        """End one process of the control plane, whatever it is about, and start it again."""
+        for number, daemon in enumerate(daemons(self.place, Programs(self.place.programs))):
+            recorded = Recorded.load(self._recorded(number, daemon))
+            if recorded and daemon.name == name:
+                recorded.end(within=0)  # an API server would wait long for those who watch
+                self._start(number, daemon)
+                return
+        message = f"no {name} was started"
+        raise tools.UnreadyError(message)
 
     def status(self) -> dict[str, bool]:
         """Say which of the processes that were started still run."""
@@ -93,7 +109,7 @@ class Own(NamedTuple):
         """Give the environment of such a command."""
         path = Programs(self.place.programs).on_path()
         chosen = {"KUBECONFIG": str(self.place.kubeconfig), "PATH": path, NAME: self.place.name}
-        return {**os.environ, **chosen, INSIDE: "1"}
+        return {**os.environ, **NO_PROXY, **chosen, INSIDE: "1"}
 
     def entering(self, pod: str, container: str, arguments: Sequence[str]) -> list[str]:
         """Give a command that runs inside a container, as root: `pod` is its namespace and name."""
@@ -145,21 +161,24 @@ class Own(NamedTuple):
             longest_probe_period=float(os.environ.get(PROBE_PERIOD, "86400")),
         )
 
-    def _start(self, planned: Sequence[Daemon]) -> None:
-        """Start one process after the other, each when the one before is ready."""
-        environment = tools.with_nft(self.place.cache)
-        for number, daemon in enumerate(planned):
-            log = self.place.logs / f"{daemon.name}.log"
-            command = [*network.inside(self.place.name), *daemon.command]
-            process = processes.start(command, log, environment, PROJECT)
-            process.save(self.place.processes / f"{number}-{daemon.name}")
-            processes.wait_for(f"{daemon.name} (see {log})", self._is_ready(daemon), process, READY_WITHIN)
+    def _start(self, number: int, daemon: Daemon) -> None:
+        """Start one process and wait until it is ready."""
+        log = self.place.logs / f"{daemon.name}.log"
+        command = [*network.inside(self.place.name), *daemon.command]
+        environment = {**tools.with_nft(self.place.cache), **NO_PROXY}
+        process = processes.start(command, log, environment, PROJECT)
+        process.save(self._recorded(number, daemon))
+        processes.wait_for(f"{daemon.name} (see {log})", self._is_ready(daemon), process, READY_WITHIN)
+
+    def _recorded(self, number: int, daemon: Daemon) -> Path:
+        return self.place.processes / f"{number}-{daemon.name}"
 
     def _is_ready(self, daemon: Daemon) -> Callable[[], bool]:
         command = [*network.inside(self.place.name), *daemon.ready]
+        environment = {**os.environ, **NO_PROXY}
 
         def ready() -> bool:
-            done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603  as written above
+            done = subprocess.run(command, env=environment, capture_output=True, check=False)  # noqa: S603  as written above
             return not done.returncode
 
         return ready

@@ -152,22 +152,25 @@ class Api:
     ) -> bytes:
         """Ask, and ask again where the API server was not reached or too busy."""
         content = None if body is None else msgspec.json.encode(body)
-        for tries_left in reversed(range(TRIES)):
+        tries = 0
+        while True:
             try:
                 async with self._session.request(
                     method, path, data=content, params=query, headers={"Content-Type": how}, timeout=WITHIN
                 ) as answer:
                     text = await answer.read()
-            except (aiohttp.ClientError, TimeoutError):
-                if not tries_left:
-                    raise
+            except (
+                aiohttp.ClientError,
+                TimeoutError,
+            ) as error:  # it may be on its way up: pods go on without
+                structlog.get_logger().warning("asks again", path=path, error=str(error))
             else:
                 if answer.ok:
                     return text
-                if answer.status not in AGAIN or not tries_left:
+                tries += 1
+                if answer.status not in AGAIN or tries == TRIES:
                     raise ApiError(answer.status, text.decode(errors="replace"))
             await asyncio.sleep(PAUSE)
-        raise AssertionError
 
 
 @contextmanager
