@@ -73,6 +73,12 @@ def test_the_api_server_answers() -> None:
     assert kubectl("get", "--raw=/readyz") == "ok"
 
 
+@pytest.mark.usefixtures("inside")
+def test_the_api_server_knows_bundles_of_trust() -> None:
+    served = json.loads(kubectl("get", "--raw=/apis/certificates.k8s.io/v1beta1"))
+    assert "clustertrustbundles" in {resource["name"] for resource in served["resources"]}
+
+
 @pytest.mark.usefixtures("cluster")
 def test_every_kind_of_the_experimental_channel_is_established() -> None:
     files = Programs(here().programs).crds.glob("*.yaml")
