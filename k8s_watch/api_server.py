@@ -79,9 +79,12 @@ class ApiServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End all connections."""
-        session, self._session = self._session, None
-        if session is not None:
-            await session.client.close()
+        await self._current().client.close()
+        self._session = None
+
+    def _current(self) -> Session:
+        assert self._session is not None, "not entered"
+        return self._session
 
     async def _open(self) -> Session:
         configuration = Configuration()
@@ -98,13 +101,14 @@ class ApiServer:
         async with self._renewing:
             if self._session is before:
                 self._session = await self._open()
-                await before.client.close()
+                connector = before.client.rest_client.pool_manager.connector
+                assert connector is not None
+                await connector.close()  # not the session: requests that it is just beginning would break it
 
     @asynccontextmanager
     async def send(self, call: Call) -> AsyncIterator[aiohttp.ClientResponse]:
         """Yield the answer; whatever goes wrong, in the caller's reading too, is a RequestError."""
-        session = self._session
-        assert session is not None, "not entered"
+        session = self._current()
         try:
             async with await self._request(session, call) as response:
                 await _check(response)

@@ -26,7 +26,7 @@ DOORS = {
     "envoy": ("translator/envoy/", "xds_server/service.py"),
     "google": ("translator/envoy/", "xds_server/service.py"),
     "grpc": ("xds_server/service.py",),
-    "kubernetes_asyncio": ("k8s_watch/reader.py", "k8s_watch/writer.py"),
+    "kubernetes_asyncio": ("k8s_watch/api_server.py",),
 }
 SAYS_NOTHING = {"common", "helpers", "models", "types", "utils"}
 

@@ -1,11 +1,14 @@
-"""How an API server is found and trusted, how we prove who we are, and that all of it may change meanwhile."""
+"""How an API server is found and trusted, how we prove who we are, and that all of it may change later."""
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from kubernetes_asyncio.client import Configuration
+from kubernetes_asyncio.config import ConfigException
 
 from k8s_watch.api_server import ApiServer, Call, NoAccessError, RequestError, in_cluster, kubeconfig
 from k8s_watch.informer import Informer
@@ -130,11 +133,79 @@ async def test_a_kubeconfig_names_server_authority_and_token(pod: Pod) -> None:
     async with serving(pod.api, pod.tls) as api:
         url = f"https://{LOOPBACK}:{api.port}"
         path = write_kubeconfig(pod.folder, url, authority=str(pod.authority), tokenFile=str(pod.token))
-        async with ApiServer(kubeconfig(str(path), "here"), agent="legation/0") as server:
-            async with server.send(FIND) as response:
-                assert response.status == 200
+        server = ApiServer(kubeconfig(str(path), "here"), agent="legation/0")
+        async with server, server.send(FIND) as response:
+            assert response.status == 200
     assert pod.api.requests[0].headers["authorization"] == "Bearer t1"
     assert pod.api.requests[0].headers["user-agent"] == "legation/0"
+
+
+async def ask(server: ApiServer) -> int:
+    """Return the code of the answer, or of the failure."""
+    try:
+        async with server.send(FIND) as response:
+            return response.status
+    except RequestError as error:
+        return error.failed.code
+
+
+async def test_many_who_find_their_token_expired_read_it_once() -> None:
+    loads = 0
+
+    async def load(configuration: Configuration) -> None:
+        nonlocal loads
+        loads += 1
+        if loads > 1:
+            await api.until(lambda: api.count("find") == 5)
+        configuration.host = f"http://{LOOPBACK}:{api.port}"
+        configuration.api_key["BearerToken"] = f"Bearer t{loads}"
+
+    async with serving(FaultyApi()) as api, ApiServer(load) as server:
+        api.token = "t2"  # noqa: S105  # proves nothing
+        codes = await asyncio.gather(*(ask(server) for _ in range(5)))
+        assert set(codes) <= {401, 0}  # what is on its way when the session ends has no answer
+        assert await ask(server) == 200
+    assert loads == 2
+
+
+async def test_a_token_that_comes_too_late_is_not_sent() -> None:
+    began, gate = asyncio.Event(), asyncio.Event()
+    calls = 0
+
+    async def slow_at_first(_: Configuration) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            began.set()
+            await gate.wait()
+
+    async def load(configuration: Configuration) -> None:
+        configuration.host = f"http://{LOOPBACK}:{api.port}"
+        configuration.api_key["BearerToken"] = "Bearer t1"
+        configuration.refresh_api_key_hook = slow_at_first
+
+    async with serving(FaultyApi()) as api, ApiServer(load) as server:
+        late = asyncio.create_task(ask(server))
+        await began.wait()
+        api.fault("find", refusing(401))
+        assert await ask(server) == 401
+        gate.set()
+        assert await late == 0
+    assert api.count("find") == 1
+
+
+async def test_a_token_that_cannot_be_had_is_a_failure() -> None:
+    def fail(_: Configuration) -> None:
+        raise ConfigException("the plugin is broken")  # noqa: EM101, TRY003  # as the library does
+
+    async def load(configuration: Configuration) -> None:
+        configuration.host = f"http://{LOOPBACK}:{api.port}"
+        configuration.api_key["BearerToken"] = "Bearer t1"
+        configuration.refresh_api_key_hook = fail
+
+    async with serving(FaultyApi()) as api, ApiServer(load) as server:
+        assert await ask(server) == 401
+    assert api.requests == []
 
 
 async def test_nothing_to_go_by_is_said_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
