@@ -19,6 +19,7 @@ from e2e.cluster.kubelet.swap import File
 from e2e.cluster.place import Place
 from e2e.cluster.processes import Recorded, start, wait_for
 
+DEAF = "import signal; signal.signal(15, signal.SIG_IGN); print(1, flush=True); signal.pause()"
 FOREVER = [sys.executable, "-c", "import time; time.sleep(3600)"]
 
 
@@ -102,6 +103,14 @@ def test_a_process_is_ended_by_what_was_written_down(tmp_path: Path) -> None:
     assert written.runs
     written.end(5)
     assert not written.runs
+
+
+def test_a_process_has_ended_when_it_was_killed(tmp_path: Path) -> None:
+    deaf = [sys.executable, "-c", DEAF]
+    process = start(deaf, tmp_path / "log", os.environ, tmp_path)
+    wait_for("it listens to nobody", lambda: bool((tmp_path / "log").read_text()), process, 60)
+    process.end(within=0)
+    assert not process.runs
 
 
 def test_a_process_that_has_another_ones_id_is_left_alone() -> None:

@@ -17,6 +17,7 @@ WITH_US = (
 )  # begins a command that ends with us, even if we are killed
 START_TIME = 19  # place in /proc/PID/stat, counted from the state
 ZOMBIE = "Z"
+KILLED_WITHIN = 10.0  # seconds; the kernel may have a lot to clear up
 
 
 class Recorded(NamedTuple):
@@ -106,7 +107,7 @@ def _end(handle: int, within: float) -> None:
     signal.pidfd_send_signal(handle, signal.SIGTERM)
     if not _ended(handle, within):
         signal.pidfd_send_signal(handle, signal.SIGKILL)
-        _ended(handle, within)
+        _ended(handle, within=KILLED_WITHIN)
 
 
 def _ended(handle: int, within: float) -> bool:
