@@ -5,7 +5,7 @@ kind.
 """
 
 from collections.abc import Iterable
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Raw, Struct, field
@@ -16,7 +16,7 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 BROKEN = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
-class Item(NamedTuple):
+class Item(Struct, frozen=True, gc=False):
     """One object: who it is, in which version, and its JSON."""
 
     name: ObjectName
@@ -24,14 +24,14 @@ class Item(NamedTuple):
     body: Raw
 
 
-class Removed(NamedTuple):
+class Removed(Struct, frozen=True, gc=False):
     """An object was deleted; this is the version of the deletion."""
 
     name: ObjectName
     version: str
 
 
-class Bookmark(NamedTuple):
+class Bookmark(Struct, frozen=True):
     """Everything up to this version has been sent; perhaps it also ends the list that a watch began with."""
 
     version: str
@@ -166,7 +166,8 @@ def read_event(line: bytes) -> Event | Failed:
         case "ADDED" | "MODIFIED":
             return read_item(event.object)
         case "DELETED":
-            return Removed(*read_item(event.object)[:2])
+            item = read_item(event.object)
+            return Removed(item.name, item.version)
         case "BOOKMARK":
             return _bookmark(event.object)
         case "ERROR":

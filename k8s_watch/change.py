@@ -9,7 +9,7 @@ from k8s_watch.kind import ObjectName
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Put(Struct, Generic[T_co], frozen=True):
+class Put(Struct, Generic[T_co], frozen=True, gc=False):
     """An object is now like this."""
 
     name: ObjectName
@@ -17,7 +17,7 @@ class Put(Struct, Generic[T_co], frozen=True):
     thing: T_co
 
 
-class Gone(Struct, frozen=True):
+class Gone(Struct, frozen=True, gc=False):
     """An object is no longer there."""
 
     name: ObjectName

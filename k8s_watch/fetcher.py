@@ -91,7 +91,7 @@ class Fetcher(Generic[T]):
         if isinstance(found, Failed) and found.code != NOT_FOUND:
             return found
         async with self._turn:
-            body = None if isinstance(found, Failed) else self._body(*found)
+            body = None if isinstance(found, Failed) else self._body(found.name, found.version, found.body)
             await self._tell(self._wants.read(errand, body))
         return None
 

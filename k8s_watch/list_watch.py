@@ -141,12 +141,12 @@ class ListWatch:
         return changes + self._complete(page.version)
 
     def _put(self, item: Item) -> list[Change[Raw]]:
-        name, version, body = item
+        name, version = item.name, item.version
         self._listed.add(name)
         if self._held.get(name) == version:
             return []
         self._held[name] = version
-        return [Put(name, version, body)]
+        return [Put(name, version, item.body)]
 
     def _remove(self, removed: Removed) -> list[Change[Raw]]:
         self._listed.discard(removed.name)
