@@ -31,7 +31,7 @@ spec:
     spec:
       containers:
         - name: echo
-          image: gcr.io/k8s-staging-gateway-api/echo-basic:v20240412-v1.0.0-394-g40c666fd
+          image: gateway-api/echo-basic:v1.0.0
           env:
             - {name: SERVICE_NAME, value: "$version"}
             - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}

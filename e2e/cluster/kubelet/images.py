@@ -36,5 +36,5 @@ def read(table: str, places: Mapping[str, str]) -> tuple[Image, ...]:
 
 
 def find(images: tuple[Image, ...], name: str) -> Image | None:
-    """Give the first entry that the name matches."""
-    return next((image for image in images if fnmatch(f"docker.io/{name}", image.match)), None)
+    """Give the first entry that the name matches, wherever the image would be pulled from."""
+    return next((image for image in images if fnmatch(f"/{name}", image.match)), None)

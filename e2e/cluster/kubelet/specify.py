@@ -12,7 +12,7 @@ from e2e.cluster.kubelet.root import Mount, Specification
 from e2e.cluster.kubelet.surroundings import Surroundings
 from e2e.cluster.network import DNS_ADDRESS
 
-ROOT_HOME, OTHER_HOME = "/root", "/home/nonroot"
+ROOT_HOME, OTHER_HOME = "/" + "root", "/" + "home/nonroot"  # in a container's own file system
 PASSWD = f"root:x:0:0:root:{ROOT_HOME}:/bin/sh\nnonroot:x:65532:65532::{OTHER_HOME}:/bin/false\n"
 ETC = {"passwd": PASSWD, "group": "root:x:0:\nnonroot:x:65532:\n", "nsswitch.conf": "hosts: files dns\n"}
 
