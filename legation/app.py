@@ -112,7 +112,7 @@ class Everything:
         self._news.set()
 
     def _facts(self) -> Sequence[Change]:
-        binding = Binding(self._settings.address, self._settings.port_offset)
+        binding = Binding(self._settings.address, self._settings.port_offset, is_exclusive=True)
         return (the_time(), Stated(BINDING, binding), Stated(SYSTEM_ROOTS, self._roots is not None))
 
     def _read(self, update: Update) -> None:

@@ -125,6 +125,14 @@ async def test_a_port_that_somebody_has_is_named_with_its_listener_and_a_remedy(
     assert "--port-offset" in why
 
 
+async def test_two_of_us_do_not_share_a_port_without_a_word(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(together(LEGATION_CLASS, gateway("edge", free_port())))
+    async with legation_up(tmp_path) as first:
+        await first.logged("programmed")
+        async with legation_up(tmp_path) as second:
+            assert "Address already in use" in (await second.logged("refused"))["why"]
+
+
 async def test_an_envoy_that_somebody_else_runs_is_served(tmp_path: Path) -> None:
     roots = tmp_path / "roots.pem"
     roots.write_text(Authority("a root").pem)

@@ -73,6 +73,8 @@ def _bound(stands: Site, bound: Bound) -> listener_pb2.Listener:
     built.address.CopyFrom(first)
     for other in others:
         built.additional_addresses.add(address=other)
+    if stands.is_exclusive and bound.transport == "TCP":  # workers share one socket; datagrams need theirs
+        built.enable_reuse_port.value = False
     return built
 
 

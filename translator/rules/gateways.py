@@ -26,6 +26,7 @@ class Binding(Struct, frozen=True):
 
     address: str = "0.0.0.0"  # noqa: S104  # a proxy in its own pod serves every address of it
     port_offset: int = 0
+    is_exclusive: bool = False  # a TCP port that another process listens on is an error, not to be shared
 
 
 class Delivery(Struct, frozen=True):

@@ -75,6 +75,7 @@ class Site(Struct, frozen=True):
     addresses: tuple[str, ...]  # IP addresses to bind; never empty
     port: int  # the number to bind, which an offset may have moved from the one in the Gateway
     plan: HttpPort | TlsPort | TcpPort | UdpPort
+    is_exclusive: bool = False
 
 
 @query
@@ -89,8 +90,9 @@ def sites(world: World, gateway: Name) -> tuple[Bound, ...]:
 @query
 def site(world: World, bound: Bound) -> Site:
     """Return what stands at one port."""
-    offset = world.fact(BINDING).port_offset
-    return Site(binding(world, bound.gateway), bound.port + offset, plan(world, bound))
+    here = world.fact(BINDING)
+    addresses = binding(world, bound.gateway)
+    return Site(addresses, bound.port + here.port_offset, plan(world, bound), here.is_exclusive)
 
 
 @query
