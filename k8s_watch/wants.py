@@ -31,7 +31,6 @@ class Wants(Generic[T]):
         """Begin wanting nothing and knowing nothing."""
         self._wanted: AbstractSet[ObjectName] = frozenset()
         self._versions: dict[ObjectName, str] = {}  # newest, by the metadata
-        self._asked: dict[ObjectName, str] = {}  # for which of them an errand was successful
         self._told: dict[ObjectName, str] = {}  # the version, or nothing where it was told to be gone
         self._due: dict[ObjectName, None] = {}
         self._running: dict[ObjectName, str] = {}
@@ -42,7 +41,6 @@ class Wants(Generic[T]):
         came, went = names - self._wanted, self._wanted - names
         self._wanted = names
         for name in went:
-            self._asked.pop(name, None)
             self._due.pop(name, None)
         told = [name for name in sorted(went) if self._told.pop(name, "")]
         return [*map(Gone, told), *self._look(came)]
@@ -77,7 +75,6 @@ class Wants(Generic[T]):
         self._return(errand)
         if name not in self._wanted or self._versions.get(name) != errand.version:
             return []
-        self._asked[name] = errand.version
         if found is None:
             return self._tell_gone(name)
         if self._told.get(name) == found.version:
@@ -108,13 +105,11 @@ class Wants(Generic[T]):
         version = self._versions.get(name)
         if version is None or name not in self._wanted:
             return
-        known = (self._asked.get(name), self._told.get(name), self._running.get(name))
-        if version not in known:
+        if version not in (self._told.get(name), self._running.get(name)):
             self._due[name] = None
 
     def _lose(self, name: ObjectName) -> list[Change[T]]:
         del self._versions[name]
-        self._asked.pop(name, None)
         self._due.pop(name, None)
         return self._tell_gone(name) if name in self._wanted else []
 
