@@ -136,15 +136,3 @@ def changed(before: Snapshot | None, after: Snapshot) -> dict[str, set[str]]:
 def _differing(before: Mapping[str, Entry], after: Mapping[str, Entry]) -> set[str]:
     gone = before.keys() - after.keys()
     return gone | {name for name, entry in after.items() if before.get(name) is not entry}
-
-
-def drops_everything(before: Snapshot, after: Snapshot) -> bool:
-    """Whether a working configuration would become none: more often a failure upstream than a wish."""
-    return any(before.entries.values()) and not any(after.entries.values())
-
-
-def missing_secrets(snapshot: Snapshot) -> frozenset[str]:
-    """Secrets that a cluster or listener names and that nobody gave: Envoy would wait for them in vain."""
-    parents = (*snapshot.entries[CDS].values(), *snapshot.entries[LDS].values())
-    mentioned = frozenset(secret for entry in parents for secret in entry.resource.secrets)
-    return mentioned - snapshot.names(SDS)

@@ -19,8 +19,6 @@ from xds_server.snapshot import (
     Resource,
     Snapshot,
     changed,
-    drops_everything,
-    missing_secrets,
 )
 
 ENTRIES = st.builds(lambda name, body: Entry(CDS, name, Resource(body)), st.text(max_size=300), st.binary())
@@ -109,18 +107,3 @@ def test_missing_endpoints_are_an_empty_assignment() -> None:
     assert entry is not None
     said = endpoint_pb2.ClusterLoadAssignment.FromString(entry.resource.body)
     assert said == endpoint_pb2.ClusterLoadAssignment(cluster_name="shop/pay:80")
-
-
-@pytest.mark.rule(43)
-def test_secrets_that_nobody_gave_are_told() -> None:
-    clusters = {"c": cluster("v1", None, "here", "not here")}
-    assert missing_secrets(Snapshot.of({CDS: clusters, SDS: {"here": plain("s")}})) == {"not here"}
-
-
-@pytest.mark.rule(58)
-def test_only_the_loss_of_everything_is_suspicious() -> None:
-    nothing, something = Snapshot.of({}), Snapshot.of({CDS: {"a": plain("v1")}, LDS: {"l": plain("v1")}})
-    less = something.amended({CDS: {"a": None}})
-    assert drops_everything(something, nothing)
-    assert not drops_everything(something, less)
-    assert not drops_everything(nothing, nothing)
