@@ -1,5 +1,6 @@
 """`legation`: every command under one name."""
 
+import os
 from importlib.metadata import version
 from typing import Annotated
 
@@ -7,6 +8,9 @@ import typer
 
 from legation.cli import bootstrap, check, status, translate, up
 
+# gRPC takes no bound for versions of TLS, only cipher suites of 1.2, and those once, when it is imported:
+# with nothing but one that needs a shared key, which nobody has, 1.3 is all that is left.
+ONLY_TLS_1_3 = ("GRPC_SSL_CIPHER_SUITES", "ECDHE-PSK-AES128-CBC-SHA")
 EPILOG = "Start with `legation up FOLDER`. Each command explains itself: `legation up --help`."
 
 app = typer.Typer(
@@ -44,4 +48,5 @@ def root(
 
 def main() -> None:
     """Run the command that the arguments name."""
+    os.environ.setdefault(*ONLY_TLS_1_3)
     app()

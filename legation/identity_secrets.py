@@ -1,0 +1,60 @@
+"""The Secrets that hold the xDS channel's authority and identities: written as manifests, and read again."""
+
+from base64 import b64encode
+from collections.abc import Mapping
+
+from legation.authority import Credential, read
+from legation.proxies.belonging import MANAGED_BY, belonging, proxy_name
+from legation.rotation import bundle
+from translator.names import Name
+from translator.objects.gateway import Gateway
+from translator.objects.kinds import name_of
+from translator.objects.secret import Secret
+
+CERTIFICATE, KEY, ROOTS = "tls.crt", "tls.key", "ca.crt"
+MOST_ROOTS = 8  # there are two during a rotation; a few more if somebody set the clock
+
+Manifest = dict[str, object]
+
+
+def authority_secret(name: Name, roots: tuple[Credential, ...]) -> Manifest:
+    """Write the roots with their keys, which only the control plane may read."""
+    values = {ROOTS: bundle(roots)}
+    for number, root in enumerate(roots[-MOST_ROOTS:]):
+        values |= {f"root-{number}.crt": root.certificate, f"root-{number}.key": root.key}
+    return _secret(_own(name), "Opaque", values)
+
+
+def server_secret(name: Name, leaf: Credential, roots: tuple[Credential, ...]) -> Manifest:
+    """Write what the control plane shows to Envoys, and whom it believes."""
+    return _identity(_own(name), leaf, roots)
+
+
+def proxy_secret(gateway: Gateway, leaf: Credential, roots: tuple[Credential, ...]) -> Manifest:
+    """Write what a Gateway's Envoys show, and whom they believe."""
+    return _identity(belonging(gateway, proxy_name(name_of(gateway)).name), leaf, roots)
+
+
+def roots_of(secret: Secret) -> tuple[Credential, ...]:
+    """Read the roots that a Secret holds; what is none of ours is passed over."""
+    pairs = ((secret.value(f"root-{n}.crt"), secret.value(f"root-{n}.key")) for n in range(MOST_ROOTS))
+    return tuple(root for pair in pairs if (root := read(*pair)) is not None and root.is_root)
+
+
+def leaf_of(secret: Secret) -> Credential | None:
+    """Read the certificate that a Secret holds, if it holds one with its key."""
+    return read(secret.value(CERTIFICATE), secret.value(KEY))
+
+
+def _identity(metadata: Manifest, leaf: Credential, roots: tuple[Credential, ...]) -> Manifest:
+    values = {CERTIFICATE: leaf.certificate, KEY: leaf.key, ROOTS: bundle(roots)}
+    return _secret(metadata, "kubernetes.io/tls", values)
+
+
+def _own(name: Name) -> Manifest:
+    return {"name": name.name, "namespace": name.namespace, "labels": {MANAGED_BY: "legation"}}
+
+
+def _secret(metadata: Manifest, kind: str, values: Mapping[str, str]) -> Manifest:
+    data = {key: b64encode(value.encode()).decode() for key, value in values.items()}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": kind, "data": data}
