@@ -43,6 +43,3 @@ class Entries(Struct, frozen=True):
     """A map of so many entries at the most."""
 
     most: int
-
-
-Constraint = Text | Between | OneOf | Items | Entries
