@@ -1,6 +1,14 @@
 """What every test may count on: marks that follow from what a test module uses."""
 
+import os
+
 import pytest
+from hypothesis import settings
+
+# Property tests search anew each time; only the gate, which must not differ from run to run, repeats itself.
+settings.register_profile("gate", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("gate")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
