@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from e2e.cluster import identity
@@ -15,10 +16,12 @@ AT_ONCE = ("true",)  # nobody after it needs it; that it works is seen when the 
 HEALTH = "127.0.0.1:10256"
 KUBELET = "kubelet"
 # ClusterTrustBundle is beta, and off as all beta APIs are; BackendTLSPolicy may refer to one.
-TRUST_BUNDLES = {
-    "runtime-config": "certificates.k8s.io/v1beta1/clustertrustbundles=true",
-    "feature-gates": "ClusterTrustBundle=true",
-}
+TRUST_BUNDLES = MappingProxyType(
+    {
+        "runtime-config": "certificates.k8s.io/v1beta1/clustertrustbundles=true",
+        "feature-gates": "ClusterTrustBundle=true",
+    }
+)
 
 
 Flags = dict[str, str | Path]

@@ -6,6 +6,7 @@ from base64 import b64encode
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
 from pathlib import Path
+from types import MappingProxyType
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -24,7 +25,9 @@ NAMES = (
     "kubernetes.default.svc.cluster.local",
 )
 ADDRESSES = ("127.0.0.1", NODE_ADDRESS, API_SERVICE_ADDRESS)
-USERS = {"admin": ["system:masters"], "system:kube-proxy": []}  # by name, with their groups
+USERS = MappingProxyType(
+    {"admin": ("system:masters",), "system:kube-proxy": ()}
+)  # by name, with their groups
 
 
 def make(keys: Path) -> None:

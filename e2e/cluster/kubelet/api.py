@@ -21,13 +21,15 @@ STRATEGIC = "application/strategic-merge-patch+json"  # lists of conditions are 
 TRIES = 5
 PAUSE = 0.5  # seconds
 WITHIN = aiohttp.ClientTimeout(total=30)
-AGAIN = {
-    HTTPStatus.TOO_MANY_REQUESTS,
-    HTTPStatus.INTERNAL_SERVER_ERROR,
-    HTTPStatus.SERVICE_UNAVAILABLE,
-    HTTPStatus.GATEWAY_TIMEOUT,
-}
-GONE = {HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT}  # or another has its name by now
+AGAIN = frozenset(
+    {
+        HTTPStatus.TOO_MANY_REQUESTS,
+        HTTPStatus.INTERNAL_SERVER_ERROR,
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        HTTPStatus.GATEWAY_TIMEOUT,
+    }
+)
+GONE = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT})  # or another has its name by now
 ENDLESS = aiohttp.ClientTimeout(total=None, sock_connect=5)
 
 T = TypeVar("T")

@@ -1,6 +1,7 @@
 """The variables that a container starts with."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from e2e.cluster.kubelet import kept
 from e2e.cluster.kubelet.api import Api
@@ -11,12 +12,14 @@ from e2e.cluster.kubelet.objects.variables import EnvFrom, EnvVar, KeySelector
 from e2e.cluster.network import API_SERVICE_ADDRESS
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-API_SERVER = {
-    "KUBERNETES_SERVICE_HOST": API_SERVICE_ADDRESS,
-    "KUBERNETES_SERVICE_PORT": "443",
-    "KUBERNETES_SERVICE_PORT_HTTPS": "443",
-    "KUBERNETES_PORT": f"tcp://{API_SERVICE_ADDRESS}:443",
-}
+API_SERVER = MappingProxyType(
+    {
+        "KUBERNETES_SERVICE_HOST": API_SERVICE_ADDRESS,
+        "KUBERNETES_SERVICE_PORT": "443",
+        "KUBERNETES_SERVICE_PORT_HTTPS": "443",
+        "KUBERNETES_PORT": f"tcp://{API_SERVICE_ADDRESS}:443",
+    }
+)
 
 Variables = Mapping[str, str]
 

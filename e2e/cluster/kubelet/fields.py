@@ -5,14 +5,19 @@ import math
 import os
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from e2e.cluster.kubelet.objects.containers import Container
 from e2e.cluster.kubelet.objects.pods import Pod
 from e2e.cluster.kubelet.objects.variables import FieldRef, ResourceFieldRef
 from e2e.cluster.network import NODE_ADDRESS, NODE_NAME
 
-UNLIMITED = {"cpu": str(os.cpu_count()), "memory": "8Gi"}  # what a container without limits is told
-SCALES = {"": 1, "m": 0.001, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+UNLIMITED = MappingProxyType(
+    {"cpu": str(os.cpu_count()), "memory": "8Gi"}
+)  # what a container without limits is told
+SCALES = MappingProxyType(
+    {"": 1, "m": 0.001, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}
+)
 
 _ENTRY = re.compile(r"metadata\.(labels|annotations)\['(.+)'\]")
 _NAMED = re.compile(r"\$\$|\$\(([A-Za-z_][\w.-]*)\)")

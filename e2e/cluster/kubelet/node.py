@@ -4,6 +4,7 @@ import asyncio
 import os
 from datetime import UTC, datetime
 from http import HTTPStatus
+from types import MappingProxyType
 
 from e2e.cluster.kubelet.api import MERGE, Api, ApiError, unless_gone
 from e2e.cluster.kubelet.events import now
@@ -11,25 +12,32 @@ from e2e.cluster.network import NODE_ADDRESS, NODE_NAME, PODS
 
 PORT = 10250
 RENEW = 10.0  # seconds
-CAPACITY = {
-    "cpu": "64",
-    "memory": "64Gi",
-    "pods": "1000",
-    "ephemeral-storage": "100Gi",
-}  # more than anybody asks for
+CAPACITY = MappingProxyType(
+    {
+        "cpu": "64",
+        "memory": "64Gi",
+        "pods": "1000",
+        "ephemeral-storage": "100Gi",
+    }
+)  # more than anybody asks for
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
-LABELS = {
-    "kubernetes.io/hostname": NODE_NAME,
-    "kubernetes.io/os": "linux",
-    "kubernetes.io/arch": "amd64",
-    "topology.kubernetes.io/zone": "zone",
-    "topology.kubernetes.io/region": "region",
-}
+LABELS = MappingProxyType(
+    {
+        "kubernetes.io/hostname": NODE_NAME,
+        "kubernetes.io/os": "linux",
+        "kubernetes.io/arch": "amd64",
+        "topology.kubernetes.io/zone": "zone",
+        "topology.kubernetes.io/region": "region",
+    }
+)
 
 
 async def run(api: Api) -> None:
     """Register the node and renew it for ever."""
-    node = {"metadata": {"name": NODE_NAME, "labels": LABELS}, "spec": {"podCIDR": PODS, "podCIDRs": [PODS]}}
+    node = {
+        "metadata": {"name": NODE_NAME, "labels": dict(LABELS)},
+        "spec": {"podCIDR": PODS, "podCIDRs": [PODS]},
+    }
     with unless_gone():  # it may be there from before
         await api.post("/api/v1/nodes", node)
     begun = now()
@@ -55,8 +63,8 @@ def _status(begun: str) -> dict[str, object]:
     ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
     machine = dict.fromkeys(("machineID", "systemUUID", "bootID", "kubeProxyVersion"), "")
     return {
-        "capacity": CAPACITY,
-        "allocatable": CAPACITY,
+        "capacity": dict(CAPACITY),
+        "allocatable": dict(CAPACITY),
         "addresses": [
             {"type": "InternalIP", "address": NODE_ADDRESS},
             {"type": "Hostname", "address": NODE_NAME},

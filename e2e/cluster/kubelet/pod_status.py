@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
 from e2e.cluster.kubelet.container import ContainerLife
@@ -10,9 +11,9 @@ from e2e.cluster.kubelet.objects.pods import Pod
 from e2e.cluster.kubelet.states import Running, Terminated
 from e2e.cluster.network import NODE_ADDRESS
 
-REPLACE = {
-    "$patch": "replace"
-}  # a list of addresses is merged otherwise, and a pod that starts again has another
+REPLACE = MappingProxyType(
+    {"$patch": "replace"}
+)  # a list of addresses is merged otherwise, and a pod that starts again has another
 
 
 class Phase(StrEnum):
@@ -91,10 +92,10 @@ class Reporter:
             "observedGeneration": generation,
             "startTime": self._begun,
             "hostIP": NODE_ADDRESS,
-            "hostIPs": [REPLACE, {"ip": NODE_ADDRESS}],
+            "hostIPs": [dict(REPLACE), {"ip": NODE_ADDRESS}],
             "containerStatuses": [container.status() for container in progress.main],
             "initContainerStatuses": [container.status() for container in progress.initial],
-            **({"podIP": address, "podIPs": [REPLACE, {"ip": address}]} if address else {}),
+            **({"podIP": address, "podIPs": [dict(REPLACE), {"ip": address}]} if address else {}),
         }
 
     def _transition(self, condition: str, *, holds: bool) -> str:

@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -21,7 +22,7 @@ EMPTY = (
     *("var/run", "var/lib", "var/log", "home/nonroot", "opt"),
 )
 DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
-STREAMS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}
+STREAMS = MappingProxyType({"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"})
 NOT_FOUND = 127  # as a shell says it
 
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from e2e.cluster.kubelet.environment import variables
 from e2e.cluster.kubelet.fields import MissingError, expand
@@ -14,7 +15,9 @@ from e2e.cluster.network import DNS_ADDRESS
 
 ROOT_HOME, OTHER_HOME = "/" + "root", "/" + "home/nonroot"  # in a container's own file system
 PASSWD = f"root:x:0:0:root:{ROOT_HOME}:/bin/sh\nnonroot:x:65532:65532::{OTHER_HOME}:/bin/false\n"
-ETC = {"passwd": PASSWD, "group": "root:x:0:\nnonroot:x:65532:\n", "nsswitch.conf": "hosts: files dns\n"}
+ETC = MappingProxyType(
+    {"passwd": PASSWD, "group": "root:x:0:\nnonroot:x:65532:\n", "nsswitch.conf": "hosts: files dns\n"}
+)
 
 
 async def specify(around: Surroundings, container: Container, image: Image) -> Specification:
