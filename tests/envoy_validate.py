@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
 
 from cryptography import x509
@@ -118,7 +119,7 @@ def _listener_of(table: str) -> bytes:
     manager.rds.route_config_name = table
     manager.http_filters.add(name="router").typed_config.Pack(router_pb2.Router())
     listener = listener_pb2.Listener(name=f"leads to {table}")
-    listener.address.pipe.path = f"@{table}"
+    listener.address.pipe.path = f"@{sha256(table.encode()).hexdigest()}"  # a long name would not fit
     listener.filter_chains.add().filters.add(name="http").typed_config.Pack(manager)
     return bytes(listener.SerializeToString())
 
