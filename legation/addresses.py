@@ -29,3 +29,11 @@ class ClientFiles(Struct, frozen=True):
     key: Path
     server_ca: Path
     server_name: str
+
+
+class WatchedFiles(Struct, frozen=True):
+    """The same in a folder whose files change together, as a mounted Secret's; `secrets` tells of it."""
+
+    folder: Path
+    secrets: Path
+    server_name: str

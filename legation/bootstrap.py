@@ -44,6 +44,7 @@ from envoy_data_plane.envoy.extensions.resource_monitors.downstream_connections.
 from envoy_data_plane.envoy.extensions.transport_sockets.tls.v3 import (
     CertificateValidationContext,
     CommonTlsContext,
+    CommonTlsContextCombinedCertificateValidationContext,
     Secret,
     SubjectAltNameMatcher,
     SubjectAltNameMatcherSanType,
@@ -60,8 +61,9 @@ from envoy_data_plane.envoy.type.matcher.v3 import ListStringMatcher, RegexMatch
 from envoy_data_plane.google.protobuf import Any
 from msgspec import Struct
 
-from legation.addresses import ClientFiles, HostPort, Socket
+from legation.addresses import ClientFiles, HostPort, Socket, WatchedFiles
 from legation.identity import nobodys_root
+from legation.watched_secrets import IDENTITY, ROOTS, watched
 from legation.yaml_text import yaml_text
 from translator.envoy.upstream_tls import SYSTEM_ROOTS
 from translator.names import Name
@@ -83,7 +85,7 @@ class Start(Struct, frozen=True):
     node_id: str
     xds: Socket | HostPort
     admin: Socket | HostPort
-    tls: ClientFiles | None = None
+    tls: ClientFiles | WatchedFiles | None = None
     system_roots: Path | None = None
 
 
@@ -155,23 +157,40 @@ def _discovery(xds: Socket | HostPort) -> ClusterDiscoveryType:
             return ClusterDiscoveryType.LOGICAL_DNS  # takes an IP address as well
 
 
-def _mutual_tls(files: ClientFiles) -> TransportSocket:
+def _mutual_tls(files: ClientFiles | WatchedFiles) -> TransportSocket:
+    only = TlsParametersTlsProtocol.TLSv1_3  # as a maximum, Envoy's clients have 1.2 unless told otherwise
+    context = _proofs(files)
+    context.tls_params = TlsParameters(tls_minimum_protocol_version=only, tls_maximum_protocol_version=only)
+    context.alpn_protocols = ["h2"]
+    tls = UpstreamTlsContext(common_tls_context=context, sni=files.server_name)
+    return TransportSocket(name="envoy.transport_sockets.tls", typed_config=Any.pack(tls))
+
+
+def _proofs(files: ClientFiles | WatchedFiles) -> CommonTlsContext:
+    """Say what to show, and what the control plane must show."""
     name = SubjectAltNameMatcher(
         san_type=SubjectAltNameMatcherSanType.DNS, matcher=StringMatcher(exact=files.server_name)
     )
-    trust = CertificateValidationContext(
-        trusted_ca=_file(files.server_ca), match_typed_subject_alt_names=[name]
-    )
-    ours = TlsCertificate(certificate_chain=_file(files.certificate), private_key=_file(files.key))
-    only = TlsParametersTlsProtocol.TLSv1_3  # as a maximum, Envoy's clients have 1.2 unless told otherwise
-    context = CommonTlsContext(
-        tls_params=TlsParameters(tls_minimum_protocol_version=only, tls_maximum_protocol_version=only),
-        tls_certificates=[ours],
-        validation_context=trust,
-        alpn_protocols=["h2"],
-    )
-    tls = UpstreamTlsContext(common_tls_context=context, sni=files.server_name)
-    return TransportSocket(name="envoy.transport_sockets.tls", typed_config=Any.pack(tls))
+    match files:
+        case ClientFiles(certificate, key, server_ca):
+            return CommonTlsContext(
+                tls_certificates=[
+                    TlsCertificate(certificate_chain=_file(certificate), private_key=_file(key))
+                ],
+                validation_context=CertificateValidationContext(
+                    trusted_ca=_file(server_ca), match_typed_subject_alt_names=[name]
+                ),
+            )
+        case WatchedFiles():
+            return CommonTlsContext(
+                tls_certificate_sds_secret_configs=[watched(files, IDENTITY)],
+                combined_validation_context=CommonTlsContextCombinedCertificateValidationContext(
+                    default_validation_context=CertificateValidationContext(
+                        match_typed_subject_alt_names=[name]
+                    ),
+                    validation_context_sds_secret_config=watched(files, ROOTS),
+                ),
+            )
 
 
 def _secrets(start: Start) -> list[Secret]:

@@ -37,7 +37,7 @@ def test_defaults_of_the_crd_are_there_without_being_written() -> None:
     assert (rule.matches[0].path.type, rule.matches[0].path.value) == ("PathPrefix", "/")
     parameters = msgspec.json.decode('{"metadata": {"name": "a"}}', type=GatewayParameters)
     assert parameters.spec.backend_tls.insecure_verification == "Forbid"
-    assert parameters.spec.proxies == "Managed"
+    assert parameters.spec.proxies is None, "unset is not Managed: a class or a Gateway may still say it"
 
 
 def test_a_newer_api_server_is_understood_as_far_as_possible() -> None:

@@ -1,0 +1,232 @@
+"""The objects that run a Gateway's proxies in a cluster, as manifests for server-side apply.
+
+Everything belongs to the Gateway and goes with it. The proxies run as nobody in particular, on a root that
+cannot be written, without a token of the API server; a parameter of their own network lets them bind ports
+below 1024.
+"""
+
+import json
+from hashlib import sha256
+from pathlib import Path
+
+from msgspec import Struct
+
+from legation.addresses import HostPort, WatchedFiles
+from legation.bootstrap import Start, as_fields, bootstrap
+from legation.proxies.belonging import belonging, proxy_name, selecting
+from legation.proxies.probed import READY, probed
+from legation.proxies.wishes import Wishes
+from legation.watched_secrets import watched_secrets
+from translator.names import Name
+from translator.objects.gateway import Gateway
+from translator.objects.kinds import name_of
+from translator.rules.ports import Bound
+
+ADMIN = HostPort("127.0.0.1", 19000)
+PROBES = 19001
+CONFIGURATION, IDENTITY = Path("/etc/legation/configuration"), Path("/etc/legation/identity")
+NOBODY = 65532
+BOOTSTRAP = "bootstrap.json"
+REPLICATED = 2
+LEFT_TO_END = 10  # seconds between the end of a drain and being killed
+
+Manifest = dict[str, object]
+
+
+class Environment(Struct, frozen=True):
+    """What all managed proxies have in common."""
+
+    xds: HostPort
+    server_name: str  # which the control plane's certificate proves
+    image: str
+    system_roots: Path = Path("/etc/ssl/certs/ca-certificates.crt")  # in the image
+    drain: int = 20  # seconds; longer than others take to hear that a pod has gone
+
+
+class Wanted(Struct, frozen=True):
+    """A Gateway whose proxies are managed, with the ports that it has and how it wants to be run."""
+
+    gateway: Gateway
+    ports: tuple[Bound, ...]
+    wishes: Wishes
+
+    @property
+    def name(self) -> Name:
+        """Name all of its objects."""
+        return proxy_name(name_of(self.gateway))
+
+
+def manifests(wanted: Wanted, environment: Environment) -> tuple[Manifest, ...]:
+    """Write all that a Gateway's proxies need but their identity; nothing for those that others run."""
+    if not wanted.wishes.managed:
+        return ()
+    configuration = _configuration(wanted, environment)
+    made = [
+        _object(wanted, "v1", "ServiceAccount", {"automountServiceAccountToken": False}),
+        _object(wanted, "v1", "ConfigMap", {"data": configuration}),
+        _object(wanted, "apps/v1", "Deployment", {"spec": _deployment(wanted, environment, configuration)}),
+    ]
+    if wanted.ports:  # the API knows no Service without any
+        made.append(_object(wanted, "v1", "Service", {"spec": _service(wanted)}))
+    if _at_least(wanted.wishes) >= REPLICATED:  # for a single one, it would hold up every drained node
+        budget = {"maxUnavailable": 1, "selector": _selector(wanted)}
+        made.append(_object(wanted, "policy/v1", "PodDisruptionBudget", {"spec": budget}))
+    if (scaler := _scaler(wanted)) is not None:
+        made.append(_object(wanted, "autoscaling/v2", "HorizontalPodAutoscaler", {"spec": scaler}))
+    return tuple(made)
+
+
+def _object(wanted: Wanted, version: str, kind: str, body: Manifest) -> Manifest:
+    metadata = belonging(wanted.gateway, wanted.name.name)
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, **body}
+
+
+def _configuration(wanted: Wanted, environment: Environment) -> dict[str, str]:
+    """Write Envoy's bootstrap, and the files that tell it of its identity."""
+    files = WatchedFiles(IDENTITY, CONFIGURATION, environment.server_name)
+    start = Start(
+        gateway=name_of(wanted.gateway),
+        node_id=str(wanted.name),  # which a flag replaces by the pod's name
+        xds=environment.xds,
+        admin=ADMIN,
+        tls=files,
+        system_roots=environment.system_roots,
+    )
+    written = {
+        BOOTSTRAP: as_fields(probed(bootstrap(start), ADMIN, PROBES)),
+        **watched_secrets(IDENTITY),
+    }
+    return {name: json.dumps(fields, sort_keys=True) for name, fields in written.items()}
+
+
+def _deployment(wanted: Wanted, environment: Environment, configuration: dict[str, str]) -> Manifest:
+    labels = belonging(wanted.gateway, wanted.name.name)["labels"]
+    asked = wanted.gateway.spec.infrastructure
+    written = sha256(json.dumps(configuration, sort_keys=True).encode()).hexdigest()
+    annotations = {**(asked.annotations if asked else {}), "legation.dev/bootstrap": written[:16]}
+    deployment: Manifest = {
+        "selector": _selector(wanted),
+        "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": "25%"}},
+        "template": {
+            "metadata": {"labels": labels, "annotations": annotations},
+            "spec": _pod(wanted, environment),
+        },
+    }
+    if wanted.wishes.autoscaling is None:  # else the number is the autoscaler's
+        deployment["replicas"] = wanted.wishes.replicas
+    return deployment
+
+
+def _pod(wanted: Wanted, environment: Environment) -> Manifest:
+    name = wanted.name.name
+    return {
+        "serviceAccountName": name,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": environment.drain + LEFT_TO_END,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": NOBODY,
+            "runAsGroup": NOBODY,
+            "fsGroup": NOBODY,
+            "seccompProfile": {"type": "RuntimeDefault"},
+            "sysctls": [{"name": "net.ipv4.ip_unprivileged_port_start", "value": "0"}],
+        },
+        "containers": [_container(wanted, environment)],
+        "volumes": [
+            {"name": "configuration", "configMap": {"name": name}},
+            {"name": "identity", "secret": {"secretName": name, "defaultMode": 0o440}},
+        ],
+    }
+
+
+def _container(wanted: Wanted, environment: Environment) -> Manifest:
+    wishes = wanted.wishes
+    probe = {"httpGet": {"path": READY, "port": PROBES}}
+    resources = {"requests": wishes.resources.requests, "limits": wishes.resources.limits}
+    return {
+        "name": "envoy",
+        "image": wishes.image,
+        "command": ["envoy"],
+        "args": _arguments(wishes, environment),
+        "env": [{"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
+        "ports": [{"name": "probes", "containerPort": PROBES}],
+        "resources": {bound: amounts for bound, amounts in resources.items() if amounts},
+        "startupProbe": {**probe, "periodSeconds": 1, "failureThreshold": 600},
+        "readinessProbe": {**probe, "periodSeconds": 1, "failureThreshold": 3},
+        "lifecycle": {"preStop": {"exec": {"command": ["bash", "-c", _drain(environment.drain)]}}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [
+            {"name": "configuration", "mountPath": str(CONFIGURATION), "readOnly": True},
+            {"name": "identity", "mountPath": str(IDENTITY), "readOnly": True},
+        ],
+    }
+
+
+def _arguments(wishes: Wishes, environment: Environment) -> list[str]:
+    given = {
+        "--config-path": str(CONFIGURATION / BOOTSTRAP),
+        "--service-node": "$(POD_NAME)",
+        "--concurrency": str(wishes.concurrency),
+        "--log-level": wishes.log_level,
+        "--drain-time-s": str(environment.drain),
+        "--drain-strategy": "immediate",  # a connection is told to close with its next answer
+    }
+    return ["--disable-hot-restart", *(word for pair in given.items() for word in pair)]
+
+
+def _drain(seconds: int) -> str:
+    """Tell clients to go while new ones may still come; images of Envoy have bash and no curl."""
+    request = r"POST /drain_listeners?graceful&skip_exit HTTP/1.1\r\nHost: envoy\r\nConnection: close\r\n\r\n"
+    told = f"exec 3<>/dev/tcp/{ADMIN.host}/{ADMIN.port} && printf '{request}' >&3 && cat <&3"
+    return f"{told}; sleep {seconds}"
+
+
+def _service(wanted: Wanted) -> Manifest:
+    """Write the Service; the first address asked for is the load balancer's, nodes take in the others."""
+    kind = wanted.wishes.service_type
+    asked = [address.value for address in wanted.gateway.spec.addresses if address.value]
+    balanced, others = (asked[:1], asked[1:]) if kind == "LoadBalancer" else ([], asked)
+    service: Manifest = {
+        "type": kind,
+        "selector": selecting(wanted.gateway),
+        "ports": [
+            {
+                "name": f"{bound.transport.lower()}-{bound.port}",
+                "port": bound.port,
+                "targetPort": bound.port,
+                "protocol": bound.transport,
+            }
+            for bound in wanted.ports
+        ],
+    }
+    if balanced:
+        service["loadBalancerIP"] = balanced[0]
+    if others:
+        service["externalIPs"] = others
+    return service
+
+
+def _scaler(wanted: Wanted) -> Manifest | None:
+    asked = wanted.wishes.autoscaling
+    if asked is None:
+        return None
+    target = {"type": "Utilization", "averageUtilization": asked.cpu_utilization}
+    return {
+        "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": wanted.name.name},
+        "minReplicas": asked.min_replicas,
+        "maxReplicas": asked.max_replicas,
+        "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}],
+    }
+
+
+def _at_least(wishes: Wishes) -> int:
+    return wishes.replicas if wishes.autoscaling is None else wishes.autoscaling.min_replicas
+
+
+def _selector(wanted: Wanted) -> Manifest:
+    return {"matchLabels": selecting(wanted.gateway)}

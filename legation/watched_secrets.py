@@ -1,0 +1,57 @@
+"""Envoy's own identity as files that it watches: renewed without a restart and without a new connection.
+
+Envoy takes changed files only from secrets that come by SDS; SDS may come from a file.
+"""
+
+from pathlib import Path
+
+from envoy_data_plane.envoy.config.core.v3 import (
+    ApiVersion,
+    ConfigSource,
+    DataSource,
+    PathConfigSource,
+    WatchedDirectory,
+)
+from envoy_data_plane.envoy.extensions.transport_sockets.tls.v3 import (
+    CertificateValidationContext,
+    SdsSecretConfig,
+    Secret,
+    TlsCertificate,
+)
+
+from legation.addresses import WatchedFiles
+
+IDENTITY, ROOTS = "legation-identity", "legation-roots"
+SECRET_TYPE = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret"  # noqa: S105  a type's name
+
+
+def watched(files: WatchedFiles, name: str) -> SdsSecretConfig:
+    """Say where a secret comes from."""
+    path = PathConfigSource(path=str(files.secrets / f"{name}.json"))
+    source = ConfigSource(path_config_source=path, resource_api_version=ApiVersion.V3)
+    return SdsSecretConfig(name=name, sds_config=source)
+
+
+def watched_secrets(folder: Path) -> dict[str, dict[str, object]]:
+    """Give the files that tell of a folder with `tls.crt`, `tls.key` and `ca.crt`, by name."""
+    watch = WatchedDirectory(path=str(folder))
+    certificate = TlsCertificate(
+        certificate_chain=_file(folder, "tls.crt"),
+        private_key=_file(folder, "tls.key"),
+        watched_directory=watch,
+    )
+    trust = CertificateValidationContext(trusted_ca=_file(folder, "ca.crt"), watched_directory=watch)
+    secrets = (
+        Secret(name=IDENTITY, tls_certificate=certificate),
+        Secret(name=ROOTS, validation_context=trust),
+    )
+    return {f"{secret.name}.json": _answer(secret) for secret in secrets}
+
+
+def _answer(secret: Secret) -> dict[str, object]:
+    """Write what a discovery service would answer."""
+    return {"version_info": "1", "resources": [{"@type": SECRET_TYPE, **secret.to_dict()}]}
+
+
+def _file(folder: Path, name: str) -> DataSource:
+    return DataSource(filename=str(folder / name))

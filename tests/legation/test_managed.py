@@ -1,0 +1,223 @@
+"""What a Gateway's managed proxies are made of."""
+
+import re
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from legation.addresses import HostPort
+from legation.proxies.belonging import proxy_name, short
+from legation.proxies.managed import Environment, Manifest, Wanted, manifests
+from legation.proxies.wishes import settle
+from translator.names import Name
+from translator.objects.gateway import Gateway
+from translator.objects.gateway_parameters import GatewayParametersSpec
+from translator.rules.ports import Bound
+
+EDGE = Name("infra", "edge")
+SERVER = "legation-xds.legation-system.svc"
+ENVIRONMENT = Environment(HostPort(SERVER, 18000), SERVER, "envoyproxy/envoy:v1.40.0")
+PORTS = (Bound(EDGE, 80), Bound(EDGE, 443), Bound(EDGE, 53, "UDP"))
+LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+NAMES = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,80}[a-z0-9])?(\.[a-z0-9]{1,60})?", fullmatch=True)
+
+
+def gateway(spec: dict[str, object] | None = None) -> Gateway:
+    listeners = [{"name": "http", "port": 80, "protocol": "HTTP"}]
+    whole = {"gatewayClassName": "legation", "listeners": listeners, **(spec or {})}
+    metadata = {"name": "edge", "namespace": "infra", "uid": "0b5f"}
+    return msgspec.convert({"metadata": metadata, "spec": whole}, Gateway)
+
+
+def said(**spec: object) -> GatewayParametersSpec:
+    return msgspec.convert(spec, GatewayParametersSpec)
+
+
+def made(*specs: GatewayParametersSpec, of: Gateway | None = None) -> dict[str, Manifest]:
+    wanted = Wanted(of or gateway(), PORTS, settle(ENVIRONMENT.image, *specs))
+    return {str(each["kind"]): each for each in manifests(wanted, ENVIRONMENT)}
+
+
+def at(manifest: Manifest, path: str) -> object:
+    found: object = manifest
+    for step in path.split("/"):
+        found = found[int(step)] if isinstance(found, list) else found[step]  # type: ignore[index]  # plain JSON
+    return found
+
+
+POD = "spec/template/spec"
+CONTAINER = f"{POD}/containers/0"
+
+
+def test_everything_belongs_to_its_gateway_and_bears_its_labels() -> None:
+    asked = {"labels": {"team": "a"}, "annotations": {"example.com/a": "b"}}
+    set_ = made(
+        said(envoy={"autoscaling": {"maxReplicas": 9, "minReplicas": 2}}),
+        of=gateway({"infrastructure": asked}),
+    )
+    own = {"ServiceAccount", "ConfigMap", "Deployment", "Service"}
+    assert set_.keys() == own | {"PodDisruptionBudget", "HorizontalPodAutoscaler"}
+    for manifest in set_.values():
+        assert at(manifest, "metadata/name") == "legation-edge"
+        assert at(manifest, "metadata/namespace") == "infra"
+        assert at(manifest, "metadata/labels/team") == "a"
+        assert at(manifest, "metadata/annotations") == {"example.com/a": "b"}
+        assert at(manifest, "metadata/ownerReferences/0/kind") == "Gateway"
+        assert at(manifest, "metadata/ownerReferences/0/name") == "edge"
+        assert at(manifest, "metadata/ownerReferences/0/uid") == "0b5f"
+    assert at(set_["Deployment"], "spec/template/metadata/labels/team") == "a"
+
+
+def test_a_service_has_the_ports_of_its_gateway() -> None:
+    ports = at(made()["Service"], "spec/ports")
+    assert isinstance(ports, list)
+    assert [(each["port"], each["targetPort"], each["protocol"]) for each in ports] == [
+        (80, 80, "TCP"),
+        (443, 443, "TCP"),
+        (53, 53, "UDP"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value"),
+    [
+        ("ServiceAccount", "automountServiceAccountToken", False),
+        ("Deployment", f"{POD}/automountServiceAccountToken", False),
+        ("Deployment", f"{POD}/securityContext/runAsNonRoot", True),
+        ("Deployment", f"{POD}/securityContext/seccompProfile/type", "RuntimeDefault"),
+        ("Deployment", f"{CONTAINER}/securityContext/readOnlyRootFilesystem", True),
+        ("Deployment", f"{CONTAINER}/securityContext/allowPrivilegeEscalation", False),
+        ("Deployment", f"{CONTAINER}/securityContext/capabilities/drop", ["ALL"]),
+        ("Deployment", f"{CONTAINER}/readinessProbe/periodSeconds", 1),
+    ],
+)
+def test_proxies_may_do_nothing_that_they_need_not(kind: str, path: str, value: object) -> None:
+    assert at(made()[kind], path) == value
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind", "path", "value"),
+    [
+        ({"envoy": {"image": "a/b:c"}}, "Deployment", f"{CONTAINER}/image", "a/b:c"),
+        ({"envoy": {"replicas": 3}}, "Deployment", "spec/replicas", 3),
+        ({"envoy": {"replicas": 3}}, "PodDisruptionBudget", "spec/maxUnavailable", 1),
+        ({"envoy": {"autoscaling": {"maxReplicas": 9}}}, "HorizontalPodAutoscaler", "spec/maxReplicas", 9),
+        (
+            {"envoy": {"resources": {"limits": {"memory": "1Gi"}}}},
+            "Deployment",
+            f"{CONTAINER}/resources",
+            {"limits": {"memory": "1Gi"}},
+        ),
+        ({"service": {"type": "ClusterIP"}}, "Service", "spec/type", "ClusterIP"),
+    ],
+)
+def test_parameters_shape_what_they_name(
+    spec: dict[str, object], kind: str, path: str, value: object
+) -> None:
+    assert at(made(said(**spec))[kind], path) == value
+
+
+@pytest.mark.parametrize(
+    ("envoy", "flag", "value"),
+    [({"concurrency": 7}, "--concurrency", "7"), ({"logLevel": "debug"}, "--log-level", "debug")],
+)
+def test_parameters_become_flags_of_envoy(envoy: dict[str, object], flag: str, value: str) -> None:
+    arguments = at(made(said(envoy=envoy))["Deployment"], f"{CONTAINER}/args")
+    assert isinstance(arguments, list)
+    assert arguments[arguments.index(flag) + 1] == value
+
+
+def test_a_class_is_not_overruled_by_its_gateway() -> None:
+    of_class = said(envoy={"replicas": 2}, service={"type": "NodePort"})
+    own = said(envoy={"replicas": 5, "concurrency": 4}, service={"type": "ClusterIP"})
+    set_ = made(of_class, own)
+    assert at(set_["Deployment"], "spec/replicas") == 2
+    assert at(set_["Service"], "spec/type") == "NodePort"
+    assert "4" in at(set_["Deployment"], f"{CONTAINER}/args")  # type: ignore[operator]  # plain JSON
+
+
+def test_nothing_is_made_for_proxies_that_others_run() -> None:
+    assert made(said(proxies="External")) == {}
+    assert made(said(proxies="Managed"), said(proxies="External")) != {}
+
+
+def test_an_autoscaler_and_a_deployment_do_not_both_set_the_number() -> None:
+    set_ = made(said(envoy={"replicas": 4, "autoscaling": {"maxReplicas": 9, "minReplicas": 2}}))
+    assert "replicas" not in at(set_["Deployment"], "spec")  # type: ignore[operator]  # plain JSON
+    assert "PodDisruptionBudget" in set_
+
+
+def test_a_single_proxy_does_not_hold_up_the_drain_of_its_node() -> None:
+    assert "PodDisruptionBudget" not in made(said(envoy={"replicas": 1}))
+
+
+def test_a_gateway_without_ports_has_no_service() -> None:
+    wanted = Wanted(gateway(), (), settle(ENVIRONMENT.image))
+    assert "Service" not in {each["kind"] for each in manifests(wanted, ENVIRONMENT)}
+
+
+@pytest.mark.parametrize(
+    ("kind", "balanced", "taken_in"),
+    [
+        ("LoadBalancer", "192.0.2.7", ["2001:db8::7"]),
+        ("ClusterIP", None, ["192.0.2.7", "2001:db8::7"]),
+        ("NodePort", None, ["192.0.2.7", "2001:db8::7"]),
+    ],
+)
+def test_addresses_are_asked_of_whoever_can_give_them(
+    kind: str, balanced: str | None, taken_in: list[str]
+) -> None:
+    addresses: dict[str, object] = {"addresses": [{"value": "192.0.2.7"}, {}, {"value": "2001:db8::7"}]}
+    spec = made(said(service={"type": kind}), of=gateway(addresses))["Service"]["spec"]
+    assert isinstance(spec, dict)
+    assert (spec.get("loadBalancerIP"), spec.get("externalIPs")) == (balanced, taken_in)
+
+
+def test_there_is_time_to_drain_before_the_end() -> None:
+    deployment = made()["Deployment"]
+    grace = at(deployment, f"{POD}/terminationGracePeriodSeconds")
+    assert isinstance(grace, int)
+    assert grace > ENVIRONMENT.drain
+    assert f"sleep {ENVIRONMENT.drain}" in str(at(deployment, f"{CONTAINER}/lifecycle"))
+
+
+def test_a_changed_bootstrap_replaces_the_pods_and_a_changed_port_does_not() -> None:
+    def template(wanted: Wanted, environment: Environment) -> object:
+        return at(manifests(wanted, environment)[2], "spec/template")
+
+    wanted = Wanted(gateway(), PORTS, settle(ENVIRONMENT.image))
+    fewer = msgspec.structs.replace(wanted, ports=PORTS[:1])
+    elsewhere = msgspec.structs.replace(ENVIRONMENT, server_name="elsewhere")
+    assert template(wanted, ENVIRONMENT) == template(fewer, ENVIRONMENT)
+    assert template(wanted, ENVIRONMENT) != template(wanted, elsewhere)
+
+
+def test_labels_of_a_gateway_do_not_break_the_selector() -> None:
+    asked = {"labels": {"gateway.networking.k8s.io/gateway-name": "another"}}
+    deployment = made(of=gateway({"infrastructure": asked}))["Deployment"]
+    labels = at(deployment, "spec/template/metadata/labels")
+    selector = at(deployment, "spec/selector/matchLabels")
+    assert isinstance(labels, dict)
+    assert isinstance(selector, dict)
+    assert selector.items() <= labels.items()
+
+
+@given(NAMES)
+def test_every_name_is_one_that_a_service_may_have(name: str) -> None:
+    assert LABEL.fullmatch(proxy_name(Name("infra", name)).name)
+    assert LABEL.fullmatch("a" + short(name, 62))
+
+
+@given(st.lists(NAMES, unique=True, min_size=2, max_size=20))
+def test_no_two_gateways_share_a_name(names: list[str]) -> None:
+    shared = [*names, *(short(name, 54) for name in names)]  # as if somebody had read a shortened one
+    distinct = set(shared)
+    assert len({proxy_name(Name("infra", name)).name for name in distinct}) == len(distinct)
+
+
+def test_long_names_that_begin_alike_stay_apart() -> None:
+    one, other = (proxy_name(Name("infra", "a" * 200 + end)).name for end in "bc")
+    assert one != other
+    assert len(one) == 63

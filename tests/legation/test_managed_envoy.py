@@ -1,0 +1,189 @@
+"""A managed Envoy started with what its ConfigMap says: its identity renewed, its probes, its drain."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from cryptography import x509
+
+from legation.addresses import HostPort
+from legation.authority import Credential, Lifetime, issue, make_root, proxy_of, server
+from legation.identity import proven_group
+from legation.proxies.managed import ADMIN, CONFIGURATION, IDENTITY, PROBES, Environment, Wanted, manifests
+from legation.proxies.wishes import settle
+from legation.rotation import bundle
+from tests.legation.running import free_port
+from tests.loopback import ask
+from tests.real_envoy import RunningEnvoy, running_envoy, until
+from translator.names import Name
+from translator.objects.gateway import Gateway
+from xds_server.hub import Hub
+from xds_server.service import Address, Proof, Terms, mutual_tls, serving
+from xds_server.snapshot import CDS, LDS, Snapshot
+
+EDGE = Name("infra", "edge")
+GATEWAY = msgspec.convert(
+    {
+        "metadata": {"name": EDGE.name, "namespace": EDGE.namespace},
+        "spec": {
+            "gatewayClassName": "legation",
+            "listeners": [{"name": "http", "port": 80, "protocol": "HTTP"}],
+        },
+    },
+    Gateway,
+)
+
+
+class Pod(NamedTuple):
+    """A folder that stands for a pod's volumes, and the ports that its Envoy got."""
+
+    home: Path
+    admin: int
+    probes: int
+    preparation: list[dict[str, object]]
+
+    def show(self, leaf: Credential, roots: tuple[Credential, ...]) -> None:
+        """Exchange the identity as kubelet does: a new folder, and one link that leads to it."""
+        identity = self.home / "identity"
+        identity.mkdir(exist_ok=True)
+        fresh = identity / f"..{len(list(identity.iterdir()))}"
+        fresh.mkdir()
+        for name, pem in {"tls.crt": leaf.certificate, "tls.key": leaf.key, "ca.crt": bundle(roots)}.items():
+            (fresh / name).write_text(pem)
+            if not (identity / name).is_symlink():
+                (identity / name).symlink_to(Path("..data", name))
+        (identity / "..new").symlink_to(fresh.name)
+        (identity / "..new").rename(identity / "..data")
+
+    def bootstrap(self) -> dict[str, object]:
+        """Write the configuration as it is mounted, and read what Envoy is started with."""
+        [found] = [each["data"] for each in self.preparation if each["kind"] == "ConfigMap"]
+        assert isinstance(found, dict)
+        for name, text in found.items():
+            (self.home / name).write_text(self._here(text))
+        made: dict[str, object] = json.loads((self.home / "bootstrap.json").read_text())
+        return made
+
+    def drain(self) -> list[str]:
+        """Give the command that is run before a pod ends, without its wait."""
+        [found] = [each for each in self.preparation if each["kind"] == "Deployment"]
+        [container] = found["spec"]["template"]["spec"]["containers"]  # type: ignore[index]  # plain JSON
+        command: list[str] = container["lifecycle"]["preStop"]["exec"]["command"]
+        return [self._here(word).replace("sleep 20", "true") for word in command]
+
+    def _here(self, text: str) -> str:
+        for there, here in (
+            (str(CONFIGURATION), str(self.home)),
+            (str(IDENTITY), str(self.home / "identity")),
+            (str(ADMIN.port), str(self.admin)),
+            (str(PROBES), str(self.probes)),
+        ):
+            text = text.replace(there, here)
+        return text
+
+
+class Desk:
+    """A control plane's end, whose proof can be changed."""
+
+    def __init__(self) -> None:
+        self.root = make_root(_day())
+        self.roots = (self.root,)
+        self.leaf = issue(self.root, server(["localhost"]), _day())
+        self.hub = Hub(lambda _report: None)
+        self.hub.publish(str(EDGE), Snapshot.of({CDS: {}, LDS: {}}))
+
+    def envoy(self) -> Credential:
+        return issue(self.root, proxy_of(EDGE), _day())
+
+    def proof(self) -> Proof:
+        return Proof(self.leaf.certificate.encode(), self.leaf.key.encode(), bundle(self.roots).encode())
+
+    @asynccontextmanager
+    async def open(self, port: int) -> AsyncIterator[int]:
+        door = Address(f"127.0.0.1:{port}", mutual_tls(self.proof))
+        async with serving(self.hub, [door], Terms(group_of=proven_group, drain=0.0)) as [number]:
+            yield number
+
+
+@asynccontextmanager
+async def pod(desk: Desk, xds: int, home: Path) -> AsyncIterator[tuple[Pod, RunningEnvoy]]:
+    roots = home / "roots.pem"
+    roots.write_text(desk.root.certificate)
+    environment = Environment(HostPort("localhost", xds), "localhost", "envoy", system_roots=roots)
+    preparation = list(manifests(Wanted(GATEWAY, (), settle("envoy")), environment))
+    made = Pod(home, free_port(), free_port(), preparation)
+    made.show(desk.envoy(), desk.roots)
+    async with running_envoy(made.bootstrap()) as envoy:
+        yield made, envoy
+
+
+async def connected(desk: Desk) -> None:
+    async def there() -> bool:
+        return len(desk.hub.connected()) == 1
+
+    await until(there, within=60)
+
+
+async def test_a_new_authority_reaches_a_running_envoy(tmp_path: Path) -> None:
+    desk = Desk()
+    async with AsyncExitStack() as before:
+        xds = await before.enter_async_context(desk.open(0))
+        async with pod(desk, xds, tmp_path) as (made, envoy):
+            await connected(desk)
+            desk.root = make_root(_day())
+            desk.roots = (desk.root,)
+            desk.leaf = issue(desk.root, server(["localhost"]), _day())
+            made.show(desk.envoy(), desk.roots)
+            await until(lambda: _holds(envoy, desk.root), within=30)
+            await before.aclose()
+            async with desk.open(xds):
+                await connected(desk)
+
+
+async def test_probes_ask_two_things_and_nothing_else(tmp_path: Path) -> None:
+    desk = Desk()
+    async with desk.open(0) as xds, pod(desk, xds, tmp_path) as (made, _):
+        await connected(desk)
+        assert (await ask(made.probes, "/ready")).status == 200
+        assert "envoy_server_live" in (await ask(made.probes, "/stats/prometheus")).body
+        for path in ("/", "/config_dump", "/quitquitquit", "/ready/..", "/certs"):
+            assert (await ask(made.probes, path)).status == 404, path
+
+
+async def test_clients_are_told_to_go_before_a_pod_ends(tmp_path: Path) -> None:
+    desk = Desk()
+    async with desk.open(0) as xds, pod(desk, xds, tmp_path) as (made, _):
+        await connected(desk)
+        assert "connection" not in (await ask(made.probes, "/ready")).headers
+        process = await asyncio.create_subprocess_exec(
+            *made.drain(), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        )
+        out, err = await asyncio.wait_for(process.communicate(), 30)
+        assert (process.returncode, err) == (0, b"")
+        assert out.startswith(b"HTTP/1.1 200 OK")
+
+        async def told() -> bool:
+            return (await ask(made.probes, "/ready")).headers.get("connection") == "close"
+
+        await until(told)
+
+
+async def _holds(envoy: RunningEnvoy, root: Credential) -> bool:
+    """Say whether Envoy believes this root alone."""
+    _, body = await envoy.get("/certs")
+    shown = {
+        int(each["serial_number"], 16)
+        for pair in json.loads(body)["certificates"]
+        for each in pair["ca_cert"]
+    }
+    return shown == {x509.load_pem_x509_certificate(root.certificate.encode()).serial_number}
+
+
+def _day() -> Lifetime:
+    now = datetime.now(UTC).replace(microsecond=0)
+    return Lifetime(now, now + timedelta(days=1))
