@@ -4,43 +4,28 @@ import asyncio
 import signal
 import tempfile
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, suppress
-from functools import partial
+from contextlib import AsyncExitStack, aclosing, suppress
 from pathlib import Path
-from typing import TypeVar
 
 import structlog
 
-from legation.addresses import HostPort
-from legation.admin.metrics import Telemetry
-from legation.admin.server import AdminPort, answering
-from legation.announce import Announcer
 from legation.change import Stated
-from legation.deliveries import Deliveries, name_in
+from legation.deliveries import name_in
+from legation.engine import Engine, Surroundings, opened
 from legation.files import Update, watch
-from legation.identity import proven_group, read_proof
 from legation.proxies.envoy_process import Launch
 from legation.proxies.local import Fleet
-from legation.publish import Offers
-from legation.pump import Change, Outcome, Pump, Workbench, the_time
+from legation.pump import Change, Outcome, Workbench, the_time
 from legation.roots import system_roots
 from legation.settings import Settings
-from legation.standing import Overview, Standing
+from legation.standing import Overview
 from translator.rules.backend_tls import SYSTEM_ROOTS
 from translator.rules.gateways import BINDING, Binding
-from xds_server.hub import Hub
-from xds_server.report import Report
-from xds_server.service import Address, Terms, mutual_tls, serving
+from xds_server.service import Address, Terms, serving
 from xds_server.snapshot import LDS
-
-T = TypeVar("T")
 
 CHECK_WITHIN = 60.0  # seconds
 LOCAL_GOODBYE = 0.5  # seconds; nobody needs to spread over other replicas here
-
-
-class CannotStartError(Exception):
-    """A port or a file that is needed and not to be had; says what to do."""
 
 
 async def up(settings: Settings) -> Overview:
@@ -60,17 +45,11 @@ class Everything:
         self._settings = settings
         self._roots = roots
         self._socket = home / "xds"
-        self._log = structlog.get_logger()
-        self._telemetry = Telemetry()
-        self._deliveries = Deliveries()
-        self._hub = Hub(self._told)
-        self._offers = Offers(self._hub)
         binary = settings.envoy or Path()
         self._fleet = Fleet(Launch(binary, home, self._socket, system_roots=roots))
-        self._standing = Standing(self._hub, self._fleet.proxies, settings.port_offset)
-        self._announcer = Announcer(self._standing)
         asks = settings.envoy is not None or settings.xds is not None
-        self._pump = Pump(Workbench(asks_envoys=asks), (self._take, self._telemetry.take))
+        around = Surroundings(self._fleet.proxies, settings.port_offset, LOCAL_GOODBYE)
+        self._engine = Engine(Workbench(asks_envoys=asks), around, [self._take])
         self._news = asyncio.Event()
         self._stopping = asyncio.Event()
         self._begun = self._held = False
@@ -89,15 +68,10 @@ class Everything:
     async def _serve(self, updates: AsyncIterator[Update]) -> Overview:
         """Run every part; at the end Envoys are drained while all else still serves."""
         async with asyncio.TaskGroup() as tasks:
-            serving = [
-                tasks.create_task(self._pump.run()),
-                tasks.create_task(self._pump.tell_time()),
-                tasks.create_task(self._deliveries.run(self._hub, self._pump.put)),
-                tasks.create_task(self._follow(updates)),
-            ]
+            serving = [tasks.create_task(part) for part in (*self._engine.work(), self._follow(updates))]
             self._proxies = tasks.create_task(self._fleet.run())
             await self._until_done()
-            overview = self._standing.overview()
+            overview = self._engine.standing.overview()
             self._fleet.stop()
             await asyncio.wait([self._proxies])
             for task in serving:
@@ -117,13 +91,13 @@ class Everything:
 
     def _read(self, update: Update) -> None:
         """Pass on what the folder says; until it is safe for the first time, nothing is served."""
-        self._standing.problems = update.problems
+        self._engine.standing.problems = update.problems
         self._held = update.held
         batch = (*(() if self._begun else self._facts()), *update.changes)
         if batch and not update.held:
-            self._pump.put(batch)
+            self._engine.put(batch)
             self._begun = True
-        self._announcer.announce()
+        self._engine.announce()
         self._news.set()
 
     async def _follow(self, updates: AsyncIterator[Update]) -> None:
@@ -131,43 +105,21 @@ class Everything:
             self._read(update)
 
     def _take(self, outcome: Outcome) -> None:
-        """Offer what was made, and have an Envoy for each Gateway that has something to listen for."""
-        self._offers.offer(outcome.snapshots)
+        """Have an Envoy for each Gateway that has something to listen for."""
         if self._settings.envoy is not None:
             listening = (group for group, snapshot in outcome.snapshots.items() if snapshot.entries[LDS])
             self._fleet.want({name_in(group) for group in listening})
-        self._standing.take(outcome)
-        self._announcer.announce()
-        self._deliveries.note()
         self._news.set()
-
-    def _told(self, report: Report) -> None:
-        self._telemetry.note(report)
-        self._deliveries.note()
 
     async def _open(self, doors: AsyncExitStack) -> None:
         """Open the ports that others come in by."""
-        admin = self._settings.admin
-        names = frozenset({"localhost", admin.host})
-        port = AdminPort(self._standing, self._telemetry, names, self._fleet.handshakes)
-        number = await _opened(doors, answering(port, admin), f"--admin {admin}")
-        self._log.info("admin port", url=f"http://{HostPort(admin.host, number)}/")
+        await self._engine.open_admin(doors, self._settings.admin, self._fleet.handshakes)
         own = Address(f"unix:{self._socket}")
-        await _opened(doors, serving(self._hub, [own], Terms(drain=LOCAL_GOODBYE)), "the socket for Envoys")
+        await opened(
+            doors, serving(self._engine.hub, [own], Terms(drain=LOCAL_GOODBYE)), "the socket for Envoys"
+        )
         if (xds := self._settings.xds) is not None:
-            others = serving(self._hub, [self._address(xds)], self._terms())
-            [number] = await _opened(doors, others, f"--xds {xds}")
-            self._log.info("xDS port", address=str(HostPort(xds.host, number)))
-
-    def _address(self, xds: HostPort) -> Address:
-        files = self._settings.xds_files
-        return Address(str(xds), mutual_tls(partial(read_proof, files)) if files else None)
-
-    def _terms(self) -> Terms:
-        """Believe what certificates prove; without any, the port is on loopback and every caller is local."""
-        if self._settings.xds_files is None:
-            return Terms(drain=LOCAL_GOODBYE)
-        return Terms(drain=LOCAL_GOODBYE, group_of=proven_group)
+            await self._engine.open_xds(doors, xds, self._settings.xds_files)
 
     async def _until_done(self) -> None:
         """Wait for a signal, or until every Gateway is programmed or refused if that is all that is asked."""
@@ -181,12 +133,5 @@ class Everything:
                     await self._news.wait()
 
     def _is_settled(self) -> bool:
-        return self._standing.ready and all(gateway.is_settled for gateway in self._standing.gateways())
-
-
-async def _opened(doors: AsyncExitStack, door: AbstractAsyncContextManager[T], what: str) -> T:
-    try:
-        return await doors.enter_async_context(door)
-    except (OSError, RuntimeError) as error:
-        message = f"{what} cannot be opened: {error}; choose another address or port, or end who has it"
-        raise CannotStartError(message) from error
+        standing = self._engine.standing
+        return standing.ready and all(gateway.is_settled for gateway in standing.gateways())

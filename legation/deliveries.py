@@ -46,6 +46,7 @@ class Heard(Struct, frozen=True):
     gateway: Name
     acknowledged: bool = False  # every connected one holds the newest listeners
     refusals: tuple[Refusal, ...] = ()
+    present: bool = True  # one is connected here
 
 
 class Deliveries:
@@ -72,7 +73,7 @@ class Deliveries:
 
     def _differing(self, hub: Hub) -> tuple[Heard, ...]:
         heard = hear(hub)
-        silent = (Heard(gateway) for gateway in self._told.keys() - heard.keys())
+        silent = (Heard(gateway, present=False) for gateway in self._told.keys() - heard.keys())
         news = tuple(each for each in (*heard.values(), *silent) if self._told.get(each.gateway) != each)
         self._told |= {each.gateway: each for each in news}
         return news

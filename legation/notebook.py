@@ -15,7 +15,9 @@ from translator.world import World
 _TYPES = MappingProxyType({info.kind: info.type for info in KINDS})
 
 
-class _Judged(Struct, frozen=True):
+class Judged(Struct, frozen=True):
+    """What an object is to say about itself, and which generation of it was judged."""
+
     status: Status
     generation: int
 
@@ -25,7 +27,7 @@ class Notebook:
 
     def __init__(self) -> None:
         """Begin with nothing written."""
-        self._judged: dict[Ref, _Judged] = {}
+        self._judged: dict[Ref, Judged] = {}
         self._written: dict[Ref, bytes] = {}
 
     def keep(self, world: World, statuses: Mapping[Ref, Status], now: str) -> Mapping[Ref, bytes]:
@@ -38,8 +40,12 @@ class Notebook:
                 self._write(ref, thing, status, now)
         return dict(self._written)
 
+    def judged(self) -> Mapping[Ref, Judged]:
+        """Return what was judged, for whoever writes it elsewhere; an equal verdict is the same object."""
+        return dict(self._judged)
+
     def _write(self, ref: Ref, thing: Object, status: Status, now: str) -> None:
-        judged = _Judged(status, thing.metadata.generation)
+        judged = Judged(status, thing.metadata.generation)
         before = self._judged.get(ref)
         if before is not None and before.status is status and before.generation == judged.generation:
             return

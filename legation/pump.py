@@ -8,14 +8,16 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from types import MappingProxyType
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from legation.change import Put, Stated, written
 from legation.collection import undisturbed
 from legation.deliveries import Heard, delivery
-from legation.notebook import Notebook
+from legation.notebook import Judged, Notebook
 from legation.publish import Publisher
+from legation.written_status import read_status
 from translator.names import Name, Ref
 from translator.objects.gateway import Gateway
 from translator.rules.certificates import NOW
@@ -39,6 +41,7 @@ class Outcome(Struct, frozen=True, eq=False):
     statuses: Mapping[Ref, bytes]
     broken: Mapping[str, Exception]
     seconds: float
+    judged: Mapping[Ref, Judged] = MappingProxyType({})
 
 
 Taker = Callable[[Outcome], None]
@@ -47,10 +50,15 @@ Taker = Callable[[Outcome], None]
 class Workbench:
     """A world, and all that is made from it; no two threads may work here at once."""
 
-    def __init__(self, *, asks_envoys: bool = True) -> None:
-        """Begin with an empty world; it may ask Envoys before it calls a Gateway programmed."""
+    def __init__(self, *, asks_envoys: bool = True, keeps_what_is_written: bool = False) -> None:
+        """Begin with an empty world; it may ask Envoys before it calls a Gateway programmed.
+
+        Where other replicas serve Envoys, too, that none is connected here says nothing: what a Gateway's
+        status said before is kept.
+        """
         self.world = World(INDEXES)
         self._asks_envoys = asks_envoys
+        self._keeps_what_is_written = keeps_what_is_written
         self._translator = Translator(self.world)
         self._publisher = Publisher()
         self._notebook = Notebook()
@@ -64,28 +72,32 @@ class Workbench:
         try:
             translation = self._translator.translate()
         except Exception as bug:  # noqa: BLE001  # our own mistake must not end what is being served
-            return Outcome(self._last.snapshots, self._last.statuses, {"the translation": bug}, 0.0)
+            return structs.replace(self._last, broken={"the translation": bug}, seconds=0.0)
         snapshots = self._publisher.snapshots(translation.gateways)
         statuses = self._notebook.keep(self.world, translation.statuses, written(datetime.now(UTC)))
         took = time.perf_counter() - begun
-        self._last = Outcome(snapshots, statuses, translation.broken, took)
+        judged = self._notebook.judged()
+        self._last = Outcome(snapshots, statuses, translation.broken, took, judged)
         return self._last
 
     def _apply(self, change: Change) -> None:
         match change:
             case Put(kind, name, thing):
                 self.world.put(kind, name, thing)
-                if kind is Gateway and self._asks_envoys:
-                    self._await_envoys(name)
+                if isinstance(thing, Gateway) and self._asks_envoys:
+                    self._await_envoys(name, thing)
             case Stated():
                 change.tell(self.world)
+            case Heard(present=False) if self._keeps_what_is_written:
+                pass
             case Heard(gateway=name):
                 gateway = self.world.get(Gateway, name)
                 self.world.put(Delivery, name, delivery(change, gateway) if gateway else UNASKED)
 
-    def _await_envoys(self, name: Name) -> None:
+    def _await_envoys(self, name: Name, gateway: Gateway) -> None:
         if self.world.get(Delivery, name) is None:
-            self.world.put(Delivery, name, UNASKED)
+            believed = self._keeps_what_is_written and _says_programmed(gateway)
+            self.world.put(Delivery, name, Delivery(acknowledged=True) if believed else UNASKED)
 
 
 class Pump:
@@ -120,6 +132,12 @@ class Pump:
         while True:
             await asyncio.sleep(TICK)
             self.put([the_time()])
+
+
+def _says_programmed(gateway: Gateway) -> bool:
+    """Say whether the Gateway's status says already that its Envoys took what they were sent."""
+    found = read_status(bytes(gateway.status) or b"{}").condition("Programmed")
+    return found is not None and found.status == "True"
 
 
 def the_time() -> Stated[datetime]:

@@ -1,4 +1,4 @@
-"""What `legation up` was asked to do."""
+"""What `legation up` and `legation run` were asked to do."""
 
 from pathlib import Path
 
@@ -29,4 +29,21 @@ class Settings(Struct, frozen=True):
     xds_files: ServerFiles | None = None
     envoy: Path | None = None  # none is started without one
     check: bool = False
+    verbose: bool = False
+
+
+EVERYWHERE = "0.0.0.0"  # noqa: S104  # a pod is asked at its own address
+RUN_ADMIN = HostPort(EVERYWHERE, 19080)
+RUN_XDS = HostPort(EVERYWHERE, 18000)
+
+
+class RunSettings(Struct, frozen=True):
+    """One replica of the control plane in a cluster."""
+
+    namespace: str  # where the Lease lies
+    kubeconfig: Path | None = None  # without one, what a pod is given, or else what kubectl uses
+    watched: tuple[str, ...] = ()  # namespaces; all of them if none is named
+    admin: HostPort = RUN_ADMIN
+    xds: HostPort = RUN_XDS
+    xds_files: ServerFiles | None = None
     verbose: bool = False

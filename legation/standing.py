@@ -109,6 +109,7 @@ class Standing:
         self.outcome = Outcome({}, {}, {}, 0.0)
         self.problems: tuple[Problem, ...] = ()
         self.ready = False
+        self.lacks: Callable[[], str] = str  # what a first translation waits for, in words
         self._hub = hub
         self._proxies = proxies
         self._port_offset = port_offset

@@ -80,7 +80,9 @@ class AdminPort:
     async def _readyz(self, _: web.Request) -> web.Response:
         if self._standing.ready:
             return web.Response(text="ok\n")
-        return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text="nothing was read yet\n")
+        lacks = self._standing.lacks()
+        text = f"nothing was translated yet; not read: {lacks}\n" if lacks else "nothing was read yet\n"
+        return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text=text)
 
     async def _metrics(self, _: web.Request) -> web.Response:
         body = exposition(self._telemetry.registry)

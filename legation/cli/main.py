@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from legation.cli import bootstrap, check, status, translate, up
+from legation.cli import bootstrap, check, run, status, translate, up
 
 # gRPC takes no bound for versions of TLS, only cipher suites of 1.2, and those once, when it is imported:
 # with nothing but one that needs a shared key, which nobody has, 1.3 is all that is left.
@@ -23,6 +23,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("up", epilog=up.EXAMPLES)(up.up)
+app.command("run", epilog=run.EXAMPLES)(run.run)
 app.command("translate", epilog=translate.EXAMPLES)(translate.translate)
 app.command("check", epilog=check.EXAMPLES)(check.check)
 app.command("status", epilog=status.EXAMPLES)(status.status)

@@ -1,14 +1,16 @@
-"""Runs `legation up`, and says by the exit code how it went."""
+"""Runs `legation up` and `legation run`, and says by the exit code how it went."""
 
 import asyncio
 
 import typer
 
-from legation.app import CannotStartError, up
+from legation.app import up
 from legation.cli.drawing import print_findings, print_overview
 from legation.cli.terminal import PROBLEMS, fail, out
+from legation.engine import CannotStartError
+from legation.in_cluster import run
 from legation.logs import set_up_logs
-from legation.settings import Settings
+from legation.settings import RunSettings, Settings
 from legation.standing import Overview
 from translator.rules.gateways import CONTROLLER
 
@@ -22,6 +24,15 @@ def serve(settings: Settings) -> None:
         fail(str(error))
     if settings.check:
         _report(overview)
+
+
+def serve_cluster(settings: RunSettings) -> None:
+    """Serve a cluster until a signal."""
+    set_up_logs(verbose=settings.verbose)
+    try:
+        asyncio.run(run(settings))
+    except CannotStartError as error:
+        fail(str(error))
 
 
 def _report(overview: Overview) -> None:

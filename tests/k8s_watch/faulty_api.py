@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ from tests.k8s_watch.faults import Answer, Json, bookmark, refusal, send, stream
 
 SOON = 20.0  # seconds; a deadline, not a pause
 LOOPBACK = "127.0.0.1"
+ROOT = re.compile(r"/apis/[^/]+/[^/]+|/api/[^/]+")
 COMPACTED = "The resourceVersion for the provided watch is too old"
 
 Key = tuple[str, str, str]  # plural, namespace, name
@@ -42,6 +44,7 @@ class FaultyApi:
 
     def __init__(self) -> None:
         self.objects: dict[Key, dict[str, Json]] = {}
+        self.roots = {"/apis/example.com/v1"}  # where kinds are served
         self.kinds = {"widgets", "secrets"}
         self.streams_lists = True
         self.token: str | None = None
@@ -132,7 +135,7 @@ class FaultyApi:
         return await answers.get(sort, self._write)(request)
 
     async def _find(self, request: web.Request) -> web.StreamResponse:
-        if request.path != "/apis/example.com/v1":
+        if request.path not in self.roots:
             return refusal(404, "no such version")
         return web.json_response({"resources": [{"name": plural} for plural in sorted(self.kinds)]})
 
@@ -244,11 +247,7 @@ def write_kubeconfig(folder: Path, server: str, **user: str) -> Path:
 
 
 def _steps(request: web.Request) -> list[str]:
-    return (
-        request.path.removeprefix("/apis/example.com/v1")
-        .removeprefix("/apis/events.k8s.io/v1")
-        .split("/")[1:]
-    )
+    return ROOT.sub("", request.path).split("/")[1:]
 
 
 def _sort(request: web.Request) -> str:
@@ -256,7 +255,7 @@ def _sort(request: web.Request) -> str:
     steps = _steps(request)
     if request.method != "GET":
         return "write"
-    if not steps or request.path.startswith("/apis/example.com/v2"):
+    if not steps:
         return "find"
     if len(steps) in (2, 4):
         return "get"
@@ -265,7 +264,7 @@ def _sort(request: web.Request) -> str:
 
 def _collection(request: web.Request) -> tuple[str, str]:
     steps = _steps(request)
-    return (steps[0], "") if steps[0] != "namespaces" else (steps[2], steps[1])
+    return (steps[0], "") if len(steps) == 1 else (steps[2], steps[1])
 
 
 def _key(request: web.Request) -> Key:

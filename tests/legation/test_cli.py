@@ -41,15 +41,19 @@ async def test_the_version_is_told_to_a_shell() -> None:
 def test_help_names_every_command_and_nothing_that_is_not_there_yet() -> None:
     code, out, _ = run("--help")
     assert code == 0
-    for command in ("up", "translate", "check", "status", "bootstrap"):
+    for command in ("up", "run", "translate", "check", "status", "bootstrap"):
         assert f" {command} " in out
-    for later in ("explain ", "audit ", "run "):
+    for later in ("explain ", "audit "):
         assert f" {later} " not in out
 
 
 @pytest.mark.parametrize(
     ("command", "substance"),
     [
+        (
+            "run",
+            ["--kubeconfig", "--namespace", "--watch", "--xds-client-ca", "LEGATION_XDS_CERT", "Examples"],
+        ),
         (
             "up",
             ["--address", "--port-offset", "--admin", "--xds-client-ca", "--no-envoy", "--check", "Examples"],
@@ -195,3 +199,17 @@ def test_a_bootstrap_names_the_gateway_and_the_socket() -> None:
     made = yaml.safe_load(out)
     assert made["node"] == {"id": "n", "cluster": str(Name("infra", "edge"))}
     assert "/run/legation" in msgspec.json.encode(made["staticResources"]["clusters"]).decode()
+
+
+def test_running_in_a_cluster_demands_certificates_wherever_somebody_else_could_listen() -> None:
+    code, _, err = run("run", "--xds", "0.0.0.0:0")
+    assert code == 2
+    assert "mutual TLS" in err
+
+
+def test_running_in_a_cluster_says_so_when_there_is_none(tmp_path: Path) -> None:
+    nowhere = tmp_path / "kubeconfig"
+    nowhere.write_text("{}")
+    code, _, err = run("run", "--kubeconfig", str(nowhere), "--xds", "127.0.0.1:0")
+    assert code == 2
+    assert "no way to an API server" in err

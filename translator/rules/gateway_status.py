@@ -9,6 +9,7 @@ from translator.rules import listeners
 from translator.rules.attachment import attached
 from translator.rules.backend_tls_status import crowded_out
 from translator.rules.certificates import server_certificate_warning
+from translator.rules.features import SUPPORTED
 from translator.rules.gateways import Delivery, binding, class_refusal, refusal
 from translator.rules.listener_sets import SETS_BY_GATEWAY, Slot, gateway_of, set_refusal, slots
 from translator.rules.ports import sites
@@ -29,9 +30,8 @@ from translator.world import World
 def gateway_class_status(world: World, name: Name) -> GatewayClassStatus:
     """Tell a class of ours whether its Gateways are served."""
     broken = class_refusal(world, name)
-    return GatewayClassStatus(
-        (fails("Accepted", broken.reason, broken.message) if broken else holds("Accepted"),)
-    )
+    accepted = fails("Accepted", broken.reason, broken.message) if broken else holds("Accepted")
+    return GatewayClassStatus((accepted,), SUPPORTED)
 
 
 @query

@@ -1,0 +1,87 @@
+"""`legation run`: the control plane in a cluster."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from legation.addresses import HostPort
+from legation.cli.terminal import fail, host_port
+from legation.cli.xds_files import xds_files
+from legation.settings import RUN_ADMIN, RUN_XDS, RunSettings
+
+EXAMPLES = """
+Examples:
+
+`legation run` in a pod, with certificates of the xDS port named by LEGATION_XDS_CERT, LEGATION_XDS_KEY and
+LEGATION_XDS_CLIENT_CA
+
+`legation run --kubeconfig ~/.kube/config --xds 127.0.0.1:18000` for an Envoy on this machine
+
+Every flag has an environment variable: LEGATION_ and its name.
+"""
+
+OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+DEFAULT_NAMESPACE = "legation-system"
+
+
+def run(  # noqa: PLR0913  # one argument for each flag
+    *,
+    kubeconfig: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="LEGATION_KUBECONFIG", help="Default: what a pod is given, or what kubectl uses."
+        ),
+    ] = None,
+    namespace: Annotated[
+        str, typer.Option(envvar="LEGATION_NAMESPACE", help="Where our Lease lies; default: our pod's.")
+    ] = "",
+    watch: Annotated[
+        list[str] | None,
+        typer.Option(envvar="LEGATION_WATCH", help="A namespace to serve, repeatedly; default: all."),
+    ] = None,
+    admin: Annotated[
+        HostPort,
+        typer.Option(
+            parser=host_port, metavar="HOST:PORT", envvar="LEGATION_ADMIN", help="Health, metrics, status."
+        ),
+    ] = RUN_ADMIN,
+    xds: Annotated[
+        HostPort,
+        typer.Option(
+            parser=host_port, metavar="HOST:PORT", envvar="LEGATION_XDS", help="Serve Envoys there."
+        ),
+    ] = RUN_XDS,
+    xds_cert: Annotated[
+        Path | None, typer.Option(envvar="LEGATION_XDS_CERT", help="Certificate of the --xds port, PEM.")
+    ] = None,
+    xds_key: Annotated[Path | None, typer.Option(envvar="LEGATION_XDS_KEY", help="Its key, PEM.")] = None,
+    xds_client_ca: Annotated[
+        Path | None,
+        typer.Option(envvar="LEGATION_XDS_CLIENT_CA", help="Whose certificates Envoys must have, PEM."),
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", envvar="LEGATION_VERBOSE", help="Log more.")] = False,
+) -> None:
+    """Serve the Gateways of a cluster to their Envoys, and write statuses, until SIGTERM."""
+    if kubeconfig is not None and not os.access(kubeconfig, os.R_OK):
+        fail(f"{kubeconfig} cannot be read", "name a kubeconfig, or leave --kubeconfig out")
+    settings = RunSettings(
+        namespace=namespace or _own_namespace(),
+        kubeconfig=kubeconfig,
+        watched=tuple(watch or ()),
+        admin=admin,
+        xds=xds,
+        xds_files=xds_files(xds, (xds_cert, xds_key, xds_client_ca)),
+        verbose=verbose,
+    )
+    from legation.cli.serving import serve_cluster  # noqa: PLC0415  # slow to import
+
+    serve_cluster(settings)
+
+
+def _own_namespace() -> str:
+    try:
+        return OWN_NAMESPACE.read_text().strip()
+    except OSError:
+        return DEFAULT_NAMESPACE

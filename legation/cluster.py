@@ -1,0 +1,127 @@
+"""The source in a cluster: an informer for each kind, and what they tell as batches for the pump."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from types import MappingProxyType
+
+import structlog
+from msgspec import Struct
+
+from k8s_watch.change import Change
+from k8s_watch.fetcher import Fetcher, Metadata
+from k8s_watch.informer import Informer
+from k8s_watch.kind import ObjectName
+from k8s_watch.list_watch import Pace
+from k8s_watch.reader import Reader
+from legation.change import Put, Stated
+from legation.intake import Intake
+from legation.kinds import PICKED, WATCHED
+from legation.wanted import WANTING
+from translator.objects.kinds import Object
+
+PATIENCE = 5.0  # seconds that a batch waits for what it refers to
+LOOK_AGAIN = 5.0  # seconds between two looks at what goes wrong
+
+Told = Sequence[Change[Object]]
+Batch = Sequence[Put | Stated[bool]]
+
+
+class Ears(Struct, frozen=True):
+    """Who is told: of batches to translate, and of every single change as it comes."""
+
+    take: Callable[[Batch], None]
+    overhear: Callable[[type, Told], None]
+
+
+class Cluster:
+    """All kinds, everywhere or in some namespaces."""
+
+    def __init__(
+        self, reader: Reader, ears: Ears, namespaces: Sequence[str] = (), pace: Pace | None = None
+    ) -> None:
+        """Watch by this reader; kinds that have no namespace are watched in any case."""
+        self._ears = ears
+        self._log = structlog.get_logger()
+        self._intake = Intake(kind for kind, _ in WATCHED)
+        self._news = asyncio.Event()
+        self._said: Mapping[str, str] = MappingProxyType({})
+        self._fetchers: dict[type, Fetcher[Object]] = {}
+        self._informers: dict[type, Informer[Object]] = {}
+        for kind, place in WATCHED:
+            listen = self._listener(kind)
+            if kind in PICKED:
+                self._fetchers[kind] = Fetcher(place, reader, listen, namespaces, pace)
+            else:
+                self._informers[kind] = Informer(place, reader, listen, namespaces, pace)
+
+    @property
+    def lacks(self) -> str:
+        """What stands in the way of a first translation, in words; empty once nothing does."""
+        waiting = (kind.__name__ + _in_brackets(self._because(kind)) for kind in self._intake.unknown)
+        unreadable = (f"{ref}{_in_brackets(why)}" for ref, why in self._intake.in_the_way.items())
+        return ", ".join((*waiting, *unreadable))
+
+    def api_version(self, kind: type) -> str:
+        """Say under which version the objects of a kind were found."""
+        return self._informers[kind].api_version
+
+    async def run(self) -> None:
+        """Go on until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            for informer in self._informers.values():
+                tasks.create_task(informer.run())
+            for fetcher in self._fetchers.values():
+                tasks.create_task(fetcher.run())
+            tasks.create_task(self._hand_on())
+            tasks.create_task(self._tell_failures())
+
+    def _listener(self, kind: type) -> Callable[[Told], Coroutine[None, None, None]]:
+        async def listen(changes: Told) -> None:
+            self._ears.overhear(kind, changes)
+            self._intake.take(kind, changes)
+            if kind in WANTING:
+                for picked, fetcher in self._fetchers.items():
+                    fetcher.want(frozenset(ObjectName(*name) for name in self._intake.wishes.of(picked)))
+            self._news.set()
+
+        return listen
+
+    async def _hand_on(self) -> None:
+        """Pass on what gathers; the wait for what it refers to is bounded, for it may never come."""
+        while await self._news.wait():
+            self._news.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PATIENCE):
+                    while self._intake.is_safe and not self._intake.is_answered:
+                        await self._news.wait()
+                        self._news.clear()
+            if self._intake.is_safe:
+                self._ears.take(self._intake.hand_on())
+
+    async def _tell_failures(self) -> None:
+        """Say once what stands between us and the newest, and once that it is over."""
+        while True:
+            await asyncio.sleep(LOOK_AGAIN)
+            now = {**self._failures(), **{str(ref): why for ref, why in self._intake.unreadable.items()}}
+            for what, why in now.items():
+                if self._said.get(what) != why:
+                    self._log.warning("cannot be read", what=what, why=why)
+            for what in self._said.keys() - now.keys():
+                self._log.info("can be read again", what=what)
+            self._said = now
+
+    def _failures(self) -> dict[str, str]:
+        return {kind.__name__: why for kind, _ in WATCHED if (why := self._because(kind))}
+
+    def _because(self, kind: type) -> str:
+        failure = self._watching(kind).failure
+        return "" if failure is None else f"{failure.code or 'no answer'}: {failure.reason}"
+
+    def _watching(self, kind: type) -> Informer[Object] | Informer[Metadata]:
+        picked = self._fetchers.get(kind)
+        return picked.metadata if picked else self._informers[kind]
+
+
+def _in_brackets(why: str) -> str:
+    return f" ({why})" if why else ""

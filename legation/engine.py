@@ -1,0 +1,102 @@
+"""From changes to what Envoys and people are given: the parts that every way to run has."""
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from functools import partial
+from typing import TypeVar
+
+import structlog
+from msgspec import Struct
+
+from legation.addresses import HostPort
+from legation.admin.metrics import Telemetry
+from legation.admin.server import AdminPort, Count, answering, nobody_counts
+from legation.announce import Announcer
+from legation.deliveries import Deliveries
+from legation.identity import proven_group, read_proof
+from legation.proxies.local import Proxy
+from legation.publish import Offers
+from legation.pump import Batch, Outcome, Pump, Taker, Workbench
+from legation.settings import ServerFiles
+from legation.standing import Standing
+from translator.names import Name
+from xds_server.hub import Hub
+from xds_server.report import Report
+from xds_server.service import Address, Terms, mutual_tls, serving
+
+T = TypeVar("T")
+
+
+class CannotStartError(Exception):
+    """A port, a file or a server that is needed and not to be had; says what to do."""
+
+
+class Surroundings(Struct, frozen=True):
+    """What differs from one way to run to the other, seen from here."""
+
+    proxies: Callable[[], Mapping[Name, Proxy]] = dict
+    port_offset: int = 0
+    goodbye: float = 0.5  # seconds in which Envoys spread over other replicas, where there are any
+
+
+class Engine:
+    """Translates, offers to Envoys, says how things stand; where objects come from is not its business."""
+
+    def __init__(self, workbench: Workbench, around: Surroundings, takers: Sequence[Taker] = ()) -> None:
+        """Make the parts and connect them; nothing runs yet. Takers are told after everyone here."""
+        self._around = around
+        self._log = structlog.get_logger()
+        self._telemetry = Telemetry()
+        self._deliveries = Deliveries()
+        self.hub = Hub(self._told)
+        self._offers = Offers(self.hub)
+        self.standing = Standing(self.hub, around.proxies, around.port_offset)
+        self._announcer = Announcer(self.standing)
+        self._pump = Pump(workbench, (self._take, self._telemetry.take, *takers))
+
+    def put(self, batch: Batch) -> None:
+        """Add to the next batch."""
+        self._pump.put(batch)
+
+    def announce(self) -> None:
+        """Say in the log what changed for the better or the worse."""
+        self._announcer.announce()
+
+    def work(self) -> tuple[Coroutine[None, None, None], ...]:
+        """Give what has to run, each until cancelled."""
+        return (self._pump.run(), self._pump.tell_time(), self._deliveries.run(self.hub, self._pump.put))
+
+    async def open_admin(self, doors: AsyncExitStack, admin: HostPort, count: Count = nobody_counts) -> None:
+        """Open the port for people and probes."""
+        port = AdminPort(self.standing, self._telemetry, frozenset({"localhost", admin.host}), count)
+        number = await opened(doors, answering(port, admin), f"--admin {admin}")
+        self._log.info("admin port", url=f"http://{HostPort(admin.host, number)}/")
+
+    async def open_xds(self, doors: AsyncExitStack, xds: HostPort, files: ServerFiles | None) -> None:
+        """Open a port for Envoys: certificates prove whose they are; without any, all are on loopback."""
+        credentials = mutual_tls(partial(read_proof, files)) if files else None
+        terms = Terms(drain=self._around.goodbye)
+        if files is not None:
+            terms = Terms(drain=self._around.goodbye, group_of=proven_group)
+        others = serving(self.hub, [Address(str(xds), credentials)], terms)
+        [number] = await opened(doors, others, f"--xds {xds}")
+        self._log.info("xDS port", address=str(HostPort(xds.host, number)))
+
+    def _take(self, outcome: Outcome) -> None:
+        self._offers.offer(outcome.snapshots)
+        self.standing.take(outcome)
+        self._announcer.announce()
+        self._deliveries.note()
+
+    def _told(self, report: Report) -> None:
+        self._telemetry.note(report)
+        self._deliveries.note()
+
+
+async def opened(doors: AsyncExitStack, door: AbstractAsyncContextManager[T], what: str) -> T:
+    """Open something for as long as all doors are open."""
+    try:
+        return await doors.enter_async_context(door)
+    except (OSError, RuntimeError) as error:
+        message = f"{what} cannot be opened: {error}; choose another address or port, or end who has it"
+        raise CannotStartError(message) from error

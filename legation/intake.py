@@ -1,0 +1,91 @@
+"""Puts together what informers tell into batches that are safe to translate: no IO and no clock.
+
+Nothing is handed on before every kind was told whole, or is known to be absent. Afterwards a batch waits
+until what its objects refer to for the first time is answered for: else a policy would seem to trust a
+ConfigMap that does not exist, for as long as it takes to read it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+
+from k8s_watch.change import Absent, Change, Gone, Synced, Unreadable
+from k8s_watch.change import Put as Seen
+from legation.change import Put, Stated
+from legation.wanted import Key, Wishes, trimmed
+from translator.names import Name, Ref
+from translator.objects.backend_tls_policy import BackendTLSPolicy
+from translator.objects.cluster_trust_bundle import ClusterTrustBundle
+from translator.objects.kinds import Object
+from translator.rules.ca_references import CLUSTER_TRUST_BUNDLES
+
+
+class Intake:
+    """What was told and not handed on yet, and what stands in the way."""
+
+    def __init__(self, kinds: Iterable[type]) -> None:
+        """Wait for all of these kinds."""
+        self.wishes = Wishes()
+        self._unknown = set(kinds)
+        self._unanswered: set[Key] = set()
+        self._unreadable: dict[Key, str] = {}
+        self._batch: list[Put | Stated[bool]] = []
+
+    @property
+    def unknown(self) -> tuple[type, ...]:
+        """The kinds that were not told whole yet, in the order of their names."""
+        return tuple(sorted(self._unknown, key=lambda kind: kind.__name__))
+
+    @property
+    def unreadable(self) -> Mapping[Ref, str]:
+        """Objects that are there and do not fit their kind, and why."""
+        return MappingProxyType(
+            {Ref(kind.__name__, name): why for (kind, name), why in self._unreadable.items()}
+        )
+
+    @property
+    def in_the_way(self) -> Mapping[Ref, str]:
+        """Policies that nobody can read: they may want TLS for anything, so nothing new is served."""
+        return {ref: why for ref, why in self.unreadable.items() if ref.kind == BackendTLSPolicy.__name__}
+
+    @property
+    def is_safe(self) -> bool:
+        """Say whether what was told may be handed on, even if it is not all that is wanted."""
+        return not self._unknown and not self.in_the_way
+
+    @property
+    def is_answered(self) -> bool:
+        """Say whether all that is wanted is known to be there or not to be there."""
+        return not self._unanswered
+
+    def take(self, kind: type, changes: Sequence[Change[Object]]) -> None:
+        """Take in what an informer tells of its kind."""
+        for change in changes:
+            match change:
+                case Seen(name=name, thing=thing):
+                    self._put((kind, Name(*name)), trimmed(thing))
+                case Gone(name=name):
+                    self._put((kind, Name(*name)), None)
+                case Unreadable(name=name, why=why):
+                    self._unreadable[kind, Name(*name)] = why
+                    self._unanswered.discard((kind, Name(*name)))
+                case Synced() | Absent():
+                    self._complete(kind, present=isinstance(change, Synced))
+
+    def hand_on(self) -> Sequence[Put | Stated[bool]]:
+        """Give what has gathered; what is still unanswered is waited for no more."""
+        self._unanswered.clear()
+        batch, self._batch = self._batch, []
+        return batch
+
+    def _put(self, key: Key, thing: Object | None) -> None:
+        self._unreadable.pop(key, None)
+        self._unanswered.discard(key)
+        self._unanswered |= self.wishes.note(key, thing)
+        if key[0] is ClusterTrustBundle and thing is not None:
+            self._batch.append(Stated(CLUSTER_TRUST_BUNDLES, value=True))
+        self._batch.append(Put(*key, thing))
+
+    def _complete(self, kind: type, *, present: bool) -> None:
+        self._unknown.discard(kind)
+        if kind is ClusterTrustBundle:
+            self._batch.append(Stated(CLUSTER_TRUST_BUNDLES, present))

@@ -1,0 +1,176 @@
+"""Writes what objects are to say about themselves into the cluster: once for each object and change.
+
+Nothing is sent where the status is as it should be, so a resync costs no write. What others write in between
+is read again and kept. After a write of ours, an object is not judged by what was known before it.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+
+import structlog
+from msgspec import MsgspecError
+
+from k8s_watch.answers import Failed
+from k8s_watch.change import Absent, Change, Gone, Put, Synced, Unreadable
+from k8s_watch.kind import Place
+from k8s_watch.list_watch import Pace
+from k8s_watch.writer import Missing, Outcome, Unchanged, Writer, Written
+from k8s_watch.writer import Status as Known
+from legation.notebook import Judged
+from legation.statuses import Moment, merged
+from translator.names import Name, Ref
+from translator.objects.kinds import KINDS, Object
+from translator.rules.status import PolicyStatus, RouteStatus
+
+GATHER = 0.1  # seconds: what is judged twice within them is written once
+AT_ONCE = 8  # writes at the same time
+NO_STATUS = b"{}"
+SILENCE = (RouteStatus(()), PolicyStatus(()))  # of what is none of our business
+
+_KINDS = MappingProxyType({info.kind: info for info in KINDS})
+_NOTHING: Mapping[Ref, Judged] = MappingProxyType({})
+
+
+class StatusWriter:
+    """What should be written, what is known to be written, and what is due because they differ."""
+
+    def __init__(
+        self,
+        writer: Writer,
+        api_version: Callable[[type], str],
+        now: Callable[[], str],
+        pace: Pace | None = None,
+    ) -> None:
+        """Write by this writer, to objects under the version that somebody knows; begin with nothing due."""
+        self._writer = writer
+        self._api_version = api_version
+        self._now = now
+        self._pace = pace or Pace()
+        self._log = structlog.get_logger()
+        self._judged = _NOTHING
+        self._known: dict[Ref, Known] = {}
+        self._awaited: dict[Ref, str] = {}  # the version that a write of ours made and nobody told us of yet
+        self._due: dict[Ref, float] = {}  # and not before when
+        self._failures: dict[Ref, int] = {}
+        self._news = asyncio.Event()
+        self._busy: set[Ref] = set()
+        self._turn = asyncio.Lock()
+
+    def overhear(self, kind: type, changes: Sequence[Change[Object]]) -> None:
+        """Learn what objects say about themselves now."""
+        for change in changes:
+            match change:
+                case Put(name=name, version=version, thing=thing):
+                    said = bytes(getattr(thing, "status", b"")) or NO_STATUS
+                    self._learn(Ref(kind.__name__, Name(*name)), Known(version, said))
+                case Gone(name=name):
+                    self._forget(Ref(kind.__name__, Name(*name)))
+                case Unreadable() | Synced() | Absent():
+                    pass
+
+    def take(self, judged: Mapping[Ref, Judged]) -> None:
+        """Take in what objects are to say."""
+        before, self._judged = self._judged, judged
+        for ref, each in judged.items():
+            if before.get(ref) is not each:
+                self._mark(ref)
+
+    async def run(self) -> None:
+        """Write whatever is due, until cancelled; at first everything is looked at."""
+        for ref in self._judged:
+            self._mark(ref)
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(AT_ONCE):
+                tasks.create_task(self._work())
+
+    async def _work(self) -> None:
+        while True:
+            async with self._turn:
+                ref = await self._next()
+            try:
+                await self._settle(ref)
+            finally:
+                self._busy.discard(ref)
+                self._news.set()
+
+    async def _next(self) -> Ref:
+        """Wait for what is due longest and not being written just now."""
+        while True:
+            self._news.clear()
+            ref = next((each for each in self._due if each not in self._busy), None)
+            if ref is None:
+                await self._news.wait()
+            elif (early := self._due[ref] - _clock()) > 0:
+                await asyncio.sleep(early)
+            else:
+                del self._due[ref]
+                self._busy.add(ref)
+                return ref
+
+    async def _settle(self, ref: Ref) -> None:
+        """Write one status, if what is known of it is not what it should be."""
+        judged, known = self._judged.get(ref), self._known.get(ref)
+        if judged is None or known is None:
+            return
+        if known.status == NO_STATUS and judged.status in SILENCE:
+            return  # it is nobody's, or others have not spoken yet
+        make = partial(merged, status=judged.status, moment=Moment(self._now(), judged.generation))
+        current = None if ref in self._awaited else known
+        try:
+            if make(known.status) != known.status:
+                self._note(ref, await self._writer.write_status(self._place(ref), make, current))
+        except MsgspecError as error:
+            self._log.warning("what a status says now cannot be read", object=str(ref), why=str(error))
+
+    def _note(self, ref: Ref, outcome: Outcome) -> None:
+        match outcome:
+            case Written(version=version):
+                self._failures.pop(ref, None)
+                self._await(ref, version)
+            case Unchanged() | Missing():
+                self._failures.pop(ref, None)
+            case Failed(reason=why):
+                self._failures[ref] = failures = self._failures.get(ref, 0) + 1
+                self._log.warning("a status was not written", object=str(ref), why=why)
+                wait = self._pace.after(failures, outcome.retry_after)
+                asyncio.get_running_loop().call_later(wait, self._mark, ref)
+
+    def _learn(self, ref: Ref, known: Known) -> None:
+        """Believe the newest; what was before our own last write is history."""
+        if _is_older(known.version, self._awaited.get(ref, "")):
+            return
+        self._awaited.pop(ref, None)
+        self._known[ref] = known
+        self._mark(ref)
+
+    def _await(self, ref: Ref, version: str) -> None:
+        """Wait to be told of what we wrote, unless that was quicker than the answer."""
+        known = self._known.get(ref)
+        if known is not None and _is_older(known.version, version):
+            self._awaited[ref] = version
+
+    def _forget(self, ref: Ref) -> None:
+        for each in (self._known, self._awaited, self._failures, self._due):
+            each.pop(ref, None)
+
+    def _mark(self, ref: Ref) -> None:
+        if ref in self._judged and ref in self._known:
+            self._due.setdefault(ref, _clock() + GATHER)
+            self._news.set()
+
+    def _place(self, ref: Ref) -> Place:
+        info = _KINDS[ref.kind]
+        return Place(self._api_version(info.type), info.plural, *ref.name)
+
+
+def _clock() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _is_older(version: str, than: str) -> bool:
+    """Compare two versions that are numbers; of others nothing is known."""
+    if version.isdecimal() and than.isdecimal():
+        return (len(version), version) < (len(than), than)
+    return False

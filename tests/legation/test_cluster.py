@@ -1,0 +1,151 @@
+"""The source in a cluster, over real HTTP: whole from the start, and only what is needed."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest_asyncio
+
+from k8s_watch.reader import Reader
+from legation.change import Put, Stated
+from legation.cluster import Batch, Cluster, Ears, Told
+from tests.k8s_watch.faults import Json, refusing
+from tests.k8s_watch.faulty_api import SOON, FaultyApi, serving
+from tests.k8s_watch.listener import QUICK, reached, running
+from translator.names import Name
+from translator.objects.backend_tls_policy import BackendTLSPolicy
+from translator.objects.cluster_trust_bundle import ClusterTrustBundle
+from translator.objects.config_map import ConfigMap
+from translator.objects.gateway import Gateway
+from translator.objects.kinds import KINDS
+from translator.objects.secret import Secret
+from translator.rules.ca_references import CLUSTER_TRUST_BUNDLES
+
+GATEWAY: Json = {
+    "gatewayClassName": "legation",
+    "listeners": [
+        {"name": "tls", "port": 443, "protocol": "HTTPS", "tls": {"certificateRefs": [{"name": "edge"}]}}
+    ],
+}
+POLICY: Json = {
+    "targetRefs": [{"group": "", "kind": "Service", "name": "pay"}],
+    "validation": {
+        "hostname": "pay.internal",
+        "caCertificateRefs": [{"group": "", "kind": "ConfigMap", "name": "roots"}],
+    },
+}
+
+
+class Pupil:
+    """Who is told: every batch, and what there is by them."""
+
+    def __init__(self) -> None:
+        self.batches: list[Batch] = []
+        self.overheard: list[tuple[type, Told]] = []
+        self._news = asyncio.Condition()
+
+    def take(self, batch: Batch) -> None:
+        self.batches.append(batch)
+
+    def overhear(self, kind: type, changes: Told) -> None:
+        self.overheard.append((kind, changes))
+
+    def has(self, kind: type, name: Name) -> bool:
+        return (kind, name) in {key for batch in self.batches for key in keys(batch)}
+
+
+def keys(batch: Batch) -> Sequence[tuple[type, Name]]:
+    return [(each.kind, each.name) for each in batch if isinstance(each, Put)]
+
+
+def facts(batch: Batch) -> list[bool]:
+    return [each.value for each in batch if isinstance(each, Stated) and each.fact is CLUSTER_TRUST_BUNDLES]
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait for what only looking can tell."""
+    async with asyncio.timeout(SOON):
+        while not holds():  # noqa: ASYNC110  # those who are told are told by plain calls
+            await asyncio.sleep(0.005)
+
+
+@pytest_asyncio.fixture
+async def api() -> AsyncIterator[FaultyApi]:
+    """A server with every kind that is watched, a Gateway with its certificate, and a Secret of others."""
+    made = FaultyApi()
+    made.roots = {f"/apis/{info.group}/{info.versions[0]}" for info in KINDS if info.group} | {"/api/v1"}
+    made.kinds = {info.plural for info in KINDS}
+    await made.put("edge", "gateways", "infra", spec=GATEWAY)
+    for name in ("edge", "password"):
+        await made.put(name, "secrets", "infra", data={"tls.crt": "eA==", "notes": "eA=="})
+    async with serving(made):
+        yield made
+
+
+@asynccontextmanager
+async def watching(api: FaultyApi, folder: Path) -> AsyncIterator[tuple[Cluster, Pupil]]:
+    pupil = Pupil()
+    async with reached(api, folder) as server:
+        cluster = Cluster(Reader(server), Ears(pupil.take, pupil.overhear), pace=QUICK)
+        async with running(cluster.run()):
+            yield cluster, pupil
+
+
+async def test_the_first_batch_is_whole_with_the_secrets_that_are_referred_to_and_no_others(
+    api: FaultyApi, tmp_path: Path
+) -> None:
+    async with watching(api, tmp_path) as (cluster, pupil):
+        await until(lambda: bool(pupil.batches))
+        assert set(keys(pupil.batches[0])) == {
+            (Gateway, Name("infra", "edge")),
+            (Secret, Name("infra", "edge")),
+        }
+        assert facts(pupil.batches[0]) == [True]
+        assert cluster.lacks == ""
+        assert cluster.api_version(Gateway) == "gateway.networking.k8s.io/v1"
+    read = [seen.path for seen in api.requests if seen.sort == "get" and "/secrets/" in seen.path]
+    assert read == ["/api/v1/namespaces/infra/secrets/edge"]
+
+
+async def test_a_policy_comes_together_with_what_it_trusts(api: FaultyApi, tmp_path: Path) -> None:
+    await api.put("roots", "configmaps", data={"ca.crt": "x"})
+    async with watching(api, tmp_path) as (_, pupil):
+        await until(lambda: bool(pupil.batches))
+        await api.put("pay-tls", "backendtlspolicies", spec=POLICY)
+        await until(lambda: pupil.has(BackendTLSPolicy, Name("shop", "pay-tls")))
+        [batch] = [
+            each for each in pupil.batches if (BackendTLSPolicy, Name("shop", "pay-tls")) in keys(each)
+        ]
+        assert (ConfigMap, Name("shop", "roots")) in keys(batch)
+
+
+async def test_a_kind_that_is_absent_is_said_to_be_and_noticed_when_it_comes(
+    api: FaultyApi, tmp_path: Path
+) -> None:
+    api.kinds.remove("clustertrustbundles")
+    async with watching(api, tmp_path) as (_, pupil):
+        await until(lambda: bool(pupil.batches))
+        assert facts(pupil.batches[0]) == [False]
+        api.kinds.add("clustertrustbundles")
+        await api.put("all", "clustertrustbundles", "", spec={"trustBundle": "x"})
+        await until(lambda: pupil.has(ClusterTrustBundle, Name("", "all")))
+        assert facts(pupil.batches[-1])[-1] is True
+
+
+async def test_what_cannot_be_read_keeps_everything_back_and_is_named(api: FaultyApi, tmp_path: Path) -> None:
+    api.fault("find", refusing(403, "you may not"), times=100_000)
+    async with watching(api, tmp_path) as (cluster, pupil):
+        await api.until(lambda: api.count("find") > 40)
+        assert pupil.batches == []
+        assert "BackendTLSPolicy (403: you may not)" in cluster.lacks
+        api.faults.clear()
+        await until(lambda: bool(pupil.batches))
+        assert cluster.lacks == ""
+
+
+async def test_every_single_change_is_overheard_with_its_version(api: FaultyApi, tmp_path: Path) -> None:
+    async with watching(api, tmp_path) as (_, pupil):
+        await until(lambda: bool(pupil.batches))
+    told = [change for kind, changes in pupil.overheard if kind is Gateway for change in changes]
+    assert [getattr(change, "version", None) for change in told] == ["101", None]

@@ -1,0 +1,194 @@
+"""Statuses into a cluster, over real HTTP: once for each change, and never over what others wrote."""
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from k8s_watch.change import Gone, Put
+from k8s_watch.kind import ObjectName
+from k8s_watch.list_watch import Pace
+from k8s_watch.writer import Writer
+from legation.notebook import Judged
+from legation.status_writer import StatusWriter
+from tests.k8s_watch.faults import Json, refusing
+from tests.k8s_watch.faulty_api import FaultyApi, serving
+from tests.k8s_watch.listener import reached, running
+from translator.names import Name, Ref
+from translator.objects.http_route import HTTPRoute
+from translator.rules.gateways import CONTROLLER
+from translator.rules.status import ParentRef, ParentStatus, RouteStatus
+from translator.verdict import Condition, holds
+
+NOW = "2026-01-01T12:00:00Z"
+PLURAL = "httproutes"
+THEIRS: Json = {"controllerName": "example.com/other", "parentRef": {"name": "x"}, "odd": [1, {"b": None}]}
+GROUP = "gateway.networking.k8s.io"
+QUICK = Pace(first=0.01, longest=0.02)
+
+
+def judged(*conditions: Condition, generation: int = 1) -> Judged:
+    """One entry of ours, for Gateway infra/edge."""
+    return Judged(RouteStatus((ParentStatus(ParentRef(GROUP, "Gateway", "edge"), conditions),)), generation)
+
+
+ACCEPTED = judged(holds("Accepted"))
+
+
+class Scene:
+    """Routes on a server, and somebody who writes their statuses."""
+
+    def __init__(self, api: FaultyApi, writer: Writer) -> None:
+        self.api = api
+        self.statuses = StatusWriter(writer, lambda _: "example.com/v1", lambda: NOW, QUICK)
+
+    def tell(self, name: str = "store") -> None:
+        """Tell what the server has, as an informer would."""
+        thing = self.api.objects[PLURAL, "shop", name]
+        route = msgspec.json.decode(json.dumps({**thing, "spec": {}}), type=HTTPRoute)
+        self.statuses.overhear(HTTPRoute, [Put(ObjectName("shop", name), self.version(name), route)])
+
+    def say(self, **wanted: Judged) -> None:
+        """Have routes say this about themselves."""
+        self.statuses.take({Ref("HTTPRoute", Name("shop", name)): each for name, each in wanted.items()})
+
+    def version(self, name: str = "store") -> str:
+        metadata = self.api.objects[PLURAL, "shop", name]["metadata"]
+        assert isinstance(metadata, dict)
+        return str(metadata["resourceVersion"])
+
+    def entries(self, name: str = "store") -> list[Mapping[str, Json]]:
+        """Read who says what of a route."""
+        status = self.api.objects[PLURAL, "shop", name].get("status")
+        assert status is None or isinstance(status, dict)
+        parents = (status or {}).get("parents", [])
+        assert isinstance(parents, list)
+        return [each for each in parents if isinstance(each, dict)]
+
+    async def until_written(self, name: str = "store") -> None:
+        await self.api.until(lambda: any(each["controllerName"] == CONTROLLER for each in self.entries(name)))
+
+
+@asynccontextmanager
+async def scene(folder: Path, *names: str) -> AsyncIterator[Scene]:
+    api = FaultyApi()
+    for name in names:
+        await api.put(name, PLURAL, status={"parents": [THEIRS]})
+    async with serving(api), reached(api, folder) as server:
+        made = Scene(api, Writer(server, CONTROLLER))
+        for name in names:
+            made.tell(name)
+        yield made
+
+
+async def test_what_others_say_is_left_as_it_was(tmp_path: Path) -> None:
+    async with scene(tmp_path, "store") as here, running(here.statuses.run()):
+        here.say(store=ACCEPTED)
+        await here.until_written()
+        theirs, ours = here.entries()
+        assert theirs == THEIRS
+        assert ours["conditions"] == [
+            {
+                "type": "Accepted",
+                "status": "True",
+                "observedGeneration": 1,
+                "lastTransitionTime": NOW,
+                "reason": "Accepted",
+                "message": "",
+            }
+        ]
+
+
+async def test_nothing_is_sent_for_what_is_told_again(tmp_path: Path) -> None:
+    async with scene(tmp_path, "store", "last") as here, running(here.statuses.run()):
+        here.say(store=ACCEPTED)
+        await here.until_written()
+        for _ in range(3):
+            here.tell("store")
+        here.say(store=judged(holds("Accepted")), last=ACCEPTED)  # equal, and made anew
+        await here.until_written("last")
+        assert here.api.count("write") == 2
+
+
+async def test_what_is_judged_again_at_once_is_written_once(tmp_path: Path) -> None:
+    async with scene(tmp_path, "store") as here, running(here.statuses.run()):
+        for number in range(5):
+            here.say(store=judged(holds("Accepted"), generation=number))
+        await here.until_written()
+        assert here.api.count("write") == 1
+        assert here.entries()[1]["conditions"][0]["observedGeneration"] == 4  # type: ignore[call-overload, index]  # a list of conditions
+
+
+async def test_what_somebody_wrote_meanwhile_is_read_and_kept(tmp_path: Path) -> None:
+    async with scene(tmp_path, "store") as here, running(here.statuses.run()):
+        newer: Json = {"controllerName": "example.com/newer", "parentRef": {"name": "y"}}
+        await here.api.put("store", PLURAL, status={"parents": [THEIRS, newer]})
+        here.say(store=ACCEPTED)
+        await here.until_written()
+        assert here.entries()[:2] == [THEIRS, newer]
+
+
+async def test_nothing_is_written_before_we_lead_and_everything_due_at_once_when_we_do(
+    tmp_path: Path,
+) -> None:
+    async with scene(tmp_path, "store", "other") as here:
+        here.say(store=ACCEPTED, other=ACCEPTED)
+        assert here.api.count("write") == 0
+        async with running(here.statuses.run()):
+            await here.until_written("store")
+            await here.until_written("other")
+        assert here.api.count("write") == 2
+
+
+async def test_who_leads_next_writes_nothing_that_is_written(tmp_path: Path) -> None:
+    async with scene(tmp_path, "store", "last") as here:
+        async with running(here.statuses.run()):
+            here.say(store=ACCEPTED)
+            await here.until_written()
+        here.tell("store")
+        async with running(here.statuses.run()):
+            here.say(store=ACCEPTED, last=ACCEPTED)
+            await here.until_written("last")
+        assert here.api.count("write") == 2
+
+
+async def test_a_route_that_is_nobodys_is_left_without_a_status(tmp_path: Path) -> None:
+    async with scene(tmp_path, "store", "bare") as here, running(here.statuses.run()):
+        await here.api.put("bare", PLURAL)
+        here.tell("bare")
+        here.say(bare=Judged(RouteStatus(()), 1), store=ACCEPTED)
+        await here.until_written("store")
+        assert "status" not in here.api.objects[PLURAL, "shop", "bare"]
+
+
+@pytest.mark.parametrize("code", [403, 409, 422, 429, 500])
+async def test_a_write_that_is_refused_is_tried_again(tmp_path: Path, code: int) -> None:
+    async with scene(tmp_path, "store") as here, running(here.statuses.run()):
+        here.api.fault("write", refusing(code), times=7)
+        here.say(store=ACCEPTED)
+        await here.until_written()
+        assert here.api.faults == []
+
+
+async def test_a_verdict_that_changes_before_our_own_write_is_told_is_written_on_top_of_it(
+    tmp_path: Path,
+) -> None:
+    async with scene(tmp_path, "store") as here, running(here.statuses.run()):
+        here.say(store=ACCEPTED)
+        await here.until_written()
+        here.say(store=judged(holds("Accepted"), holds("ResolvedRefs")))
+        await here.api.until(lambda: here.api.count("write") == 2)
+        writes = [json.loads(seen.body)["metadata"] for seen in here.api.requests if seen.sort == "write"]
+        assert writes == [{"resourceVersion": "101"}, {"resourceVersion": "102"}]
+
+
+async def test_an_object_that_is_gone_is_not_written_to(tmp_path: Path) -> None:
+    async with scene(tmp_path, "store", "last") as here, running(here.statuses.run()):
+        here.statuses.overhear(HTTPRoute, [Gone(ObjectName("shop", "store"))])
+        here.say(store=ACCEPTED, last=ACCEPTED)
+        await here.until_written("last")
+        assert here.api.count("write") == 1
+        assert here.entries("store") == [THEIRS]

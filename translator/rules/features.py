@@ -1,0 +1,25 @@
+"""Which features of the specification a class says that it has: only what is done, and shown by a test.
+
+The names are those of the specification's own list; the suite for conformance reads them from the class.
+"""
+
+SUPPORTED = (
+    "BackendTLSPolicy",
+    "BackendTLSPolicySANValidation",
+    "GRPCRoute",
+    "Gateway",
+    "GatewayHTTPListenerIsolation",
+    "HTTPRoute",
+    "HTTPRouteMethodMatching",
+    "HTTPRouteParentRefPort",
+    "HTTPRoutePortRedirect",
+    "HTTPRouteQueryParamMatching",
+    "HTTPRouteSchemeRedirect",
+    "ListenerSet",
+    "ReferenceGrant",
+    "TCPRoute",
+    "TLSRoute",
+    "TLSRouteModeMixed",
+    "TLSRouteModeTerminate",
+    "UDPRoute",
+)  # in the order of their letters, as the API wants them
