@@ -1,0 +1,57 @@
+"""GatewayParameters in files are held to what their CRD asks; e2e asks an API server the same."""
+
+import pytest
+
+from translator.objects.admission.admit import admit
+from translator.objects.gateway_parameters import GatewayParameters
+from translator.objects.kinds import find_kind
+
+
+def admitted(spec: dict[str, object]) -> object:
+    info = find_kind("legation.dev/v1alpha1", "GatewayParameters")
+    assert info is not None
+    fields = {
+        "apiVersion": "legation.dev/v1alpha1",
+        "kind": info.kind,
+        "metadata": {"name": "a"},
+        "spec": spec,
+    }
+    return admit(fields, info)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {},
+        {"proxies": "External"},
+        {"envoy": {"resources": {"limits": {"cpu": 1, "memory": "1Gi"}}}},
+        {"envoy": {"autoscaling": {"maxReplicas": 1}}},
+        {"backendTLS": {"insecureVerification": "Permit", "namespaceSelector": {}}},
+    ],
+)
+def test_what_makes_sense_is_taken(spec: dict[str, object]) -> None:
+    assert isinstance(admitted(spec), GatewayParameters)
+
+
+@pytest.mark.parametrize(
+    ("spec", "path", "why"),
+    [
+        ({"envoy": {"replicas": 2, "autoscaling": {"maxReplicas": 3}}}, "spec.envoy", "set one of them"),
+        (
+            {"envoy": {"autoscaling": {"minReplicas": 4, "maxReplicas": 3}}},
+            "spec.envoy.autoscaling",
+            "must not be above maxReplicas",
+        ),
+        ({"envoy": {"image": "two words"}}, "spec.envoy.image", "without blanks"),
+        ({"envoy": {"replicas": 0}}, "spec.envoy.replicas", "1"),
+        ({"proxies": "External", "envoy": {"replicas": 2}}, "spec", "nothing reads them"),
+        ({"proxies": "External", "service": {"type": "NodePort"}}, "spec", "nothing reads them"),
+        ({"backendTLS": {"namespaceSelector": {}}}, "spec.backendTLS", "means nothing without it"),
+    ],
+)
+def test_what_makes_none_is_refused_at_its_field(spec: dict[str, object], path: str, why: str) -> None:
+    findings = admitted(spec)
+    assert isinstance(findings, tuple)
+    [finding] = findings
+    assert finding.path == path
+    assert why in finding.message
