@@ -1,4 +1,4 @@
-"""`legation up` as a process, as a user starts it."""
+"""`legation up` or `legation run` as a process, as a user starts it."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ ENDS_WITHIN = 120.0
 
 
 class Legation(Struct, frozen=True):
-    """A running `legation up`, and every line of its log so far."""
+    """A running `legation`, and every line of its log so far."""
 
     process: Process
     lines: list[str]
@@ -67,7 +67,14 @@ class Legation(Struct, frozen=True):
 @asynccontextmanager
 async def legation_up(folder: Path, *flags: str) -> AsyncIterator[Legation]:
     """Run until the block ends; then it must end by itself, with every Envoy it started."""
-    command = [sys.executable, "-m", "legation", "up", str(folder), "--admin", "127.0.0.1:0", *flags]
+    async with serving("up", str(folder), *flags) as running:
+        yield running
+
+
+@asynccontextmanager
+async def serving(*arguments: str) -> AsyncIterator[Legation]:
+    """Run `up` or `run` until the block ends; then it must end by itself."""
+    command = [sys.executable, "-m", "legation", *arguments, "--admin", "127.0.0.1:0"]
     process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=PIPE, env=environment())
     running = Legation(process, [])
     async with asyncio.TaskGroup() as tasks:
