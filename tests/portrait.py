@@ -176,15 +176,30 @@ def _redirect(action: route_components_pb2.RedirectAction) -> str:
     code = route_components_pb2.RedirectAction.RedirectResponseCode.Name(action.response_code)
     host = action.host_redirect or "the same host"
     port = f":{action.port_redirect}" if action.port_redirect else ""
-    return f"{action.scheme_redirect or 'the same scheme'}, {host}{port} ({code})"
+    path = action.path_redirect or (f"{action.prefix_rewrite}..." if action.prefix_rewrite else "")
+    return f"{action.scheme_redirect or 'the same scheme'}, {host}{port}{path} ({code})"
 
 
 def _changes(route: route_components_pb2.Route) -> Iterator[str]:
-    for each in route.request_headers_to_add:
-        action = "sets" if each.append_action == each.OVERWRITE_IF_EXISTS_OR_ADD else "adds"
-        yield f", {action} {each.header.key}={each.header.value}"
-    for name in route.request_headers_to_remove:
-        yield f", removes {name}"
+    yield from _rewrites(route.route)
+    for added, removed, whose in (
+        (route.request_headers_to_add, route.request_headers_to_remove, ""),
+        (route.response_headers_to_add, route.response_headers_to_remove, "on the way back "),
+    ):
+        for each in added:
+            action = "sets" if each.append_action == each.OVERWRITE_IF_EXISTS_OR_ADD else "adds"
+            yield f", {whose}{action} {each.header.key}={each.header.value}"
+        for name in removed:
+            yield f", {whose}removes {name}"
+
+
+def _rewrites(action: route_components_pb2.RouteAction) -> Iterator[str]:
+    if action.host_rewrite_literal:
+        yield f", as host {action.host_rewrite_literal}"
+    if action.regex_rewrite.substitution:
+        yield f", as path {action.regex_rewrite.substitution}"
+    if action.prefix_rewrite:
+        yield f", as path {action.prefix_rewrite}..."
 
 
 def _bound(listener: listener_pb2.Listener) -> Iterator[str]:

@@ -116,10 +116,31 @@ backend = st.fixed_dictionaries(
     {"name": names, "port": ports},
     optional={"namespace": namespaces, "kind": pick("Service", "Other"), "weight": pick(0, 1, 3)},
 )
-header_filter = st.just(
-    {"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [{"name": "x", "value": "1"}]}}
+CHANGES = {"set": [{"name": "x", "value": "1%"}], "remove": ["y"]}
+header_filter = pick(
+    {"type": "RequestHeaderModifier", "requestHeaderModifier": CHANGES},
+    {"type": "RequestHeaderModifier", "requestHeaderModifier": {"remove": [""]}},
+    {"type": "ResponseHeaderModifier", "responseHeaderModifier": CHANGES},
 )
-redirect = st.just({"type": "RequestRedirect", "requestRedirect": {"scheme": "https", "statusCode": 301}})
+new_path = st.one_of(
+    st.fixed_dictionaries({"type": st.just("ReplaceFullPath"), "replaceFullPath": pick("/a%20", "a", "")}),
+    st.fixed_dictionaries(
+        {"type": st.just("ReplacePrefixMatch"), "replacePrefixMatch": pick("/b", "/", "", "/b?c")}
+    ),
+)
+redirect = st.fixed_dictionaries(
+    {
+        "type": st.just("RequestRedirect"),
+        "requestRedirect": merged(
+            {"statusCode": 301},
+            optional(scheme=pick("https"), statusCode=pick(302, 303, 307, 308), path=new_path),
+        ),
+    }
+)
+rewrite = st.fixed_dictionaries(
+    {"type": st.just("URLRewrite"), "urlRewrite": optional(hostname=pick("pay.test"), path=new_path)}
+)
+http_filter = st.one_of(header_filter, redirect, rewrite)
 http_match = optional(
     path=st.fixed_dictionaries(
         {"type": pick("Exact", "PathPrefix", "RegularExpression"), "value": pick("/", "/a", "/a/b")}
@@ -127,11 +148,9 @@ http_match = optional(
     headers=some(st.fixed_dictionaries({"name": names, "value": names})),
     method=pick("GET"),
 )
-http_rule = optional(
-    matches=some(http_match, 1), filters=some(st.one_of(header_filter, redirect)), backendRefs=some(backend)
-)
+http_rule = optional(matches=some(http_match, 1), filters=some(http_filter), backendRefs=some(backend))
 grpc_match = optional(method=optional(service=names, method=names, type=pick("Exact", "RegularExpression")))
-grpc_rule = optional(matches=some(grpc_match), backendRefs=some(backend))
+grpc_rule = optional(matches=some(grpc_match), filters=some(header_filter), backendRefs=some(backend))
 stream_rule = st.fixed_dictionaries({"backendRefs": some(backend, 1)})
 
 

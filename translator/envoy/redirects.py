@@ -4,7 +4,9 @@ from collections.abc import Iterable
 
 from envoy.config.route.v3 import route_components_pb2
 
+from translator.envoy.paths import ways
 from translator.rules.filters import Redirect
+from translator.rules.paths import FullPath
 from translator.rules.tables import Table
 
 KNOWN_PORTS = frozenset({("http", 80), ("https", 443)})
@@ -26,6 +28,17 @@ def redirects(
     Envoy keeps the port that a client wrote behind the name unless it is told another one.  Where the new
     URL's port goes without saying, a client that wrote a port is therefore sent there by number.
     """
+    for each, prefix in ways(route, redirect.path):
+        if isinstance(redirect.path, FullPath):
+            each.redirect.path_redirect = redirect.path.path
+        elif prefix:
+            each.redirect.prefix_rewrite = prefix
+        yield from _redirects(each, redirect, table, hostname)
+
+
+def _redirects(
+    route: route_components_pb2.Route, redirect: Redirect, table: Table, hostname: str
+) -> Iterable[route_components_pb2.Route]:
     scheme = redirect.scheme or ("https" if table.listener else "http")
     port = _port(redirect, table)
     host = redirect.hostname or ("" if "*" in hostname else hostname)

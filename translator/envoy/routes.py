@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from envoy.config.core.v3 import base_pb2
 from envoy.config.route.v3 import route_components_pb2, route_pb2
 from envoy.extensions.filters.http.fault.v3 import fault_pb2
 from envoy.type.matcher.v3 import string_pb2
@@ -10,15 +11,18 @@ from google.protobuf import any_pb2
 
 from translator.envoy.clusters import REFUSED
 from translator.envoy.encode import element, encode, packed
+from translator.envoy.paths import ANY_PATH, ways
 from translator.envoy.redirects import redirects
 from translator.envoy.resource import Resource
 from translator.memo import query
 from translator.rules import tables
 from translator.rules.backends import Backend, Share
-from translator.rules.filters import HeaderChanges, Redirect
+from translator.rules.filters import Redirect, Rewrite
 from translator.rules.gateways import BINDING
+from translator.rules.headers import HeaderChanges
 from translator.rules.http_routes import Fail, Forward
 from translator.rules.matches import HttpMatch, Named, PathExact, PathPattern, PathPrefix
+from translator.rules.paths import FullPath
 from translator.rules.tables import Entry, Table
 from translator.verdict import Refused
 from translator.world import World
@@ -72,17 +76,19 @@ def build(table: Table, hostname: str, entries: Sequence[Entry]) -> Part:
 
 
 def _routes(entry: Entry, table: Table, hostname: str) -> Iterable[route_components_pb2.Route]:
-    """Build what one match of one rule becomes: one route, or two for some redirects."""
+    """Build what one match of one rule becomes: one route, or more for some new paths."""
     route = route_components_pb2.Route(name=entry.name, match=_match(entry.match))
     match entry.rule.action:
         case Forward() as forward if _reaches(forward):
             route.route.CopyFrom(_forward(forward))
-            _change(route, entry.rule.request_headers)
-            yield route
+            _change_request(route, entry.rule.request_headers)
+            _change_response(route, entry.rule.response_headers)
+            yield from _rewritten(route, forward.rewrite or Rewrite())
         case Forward(failure=status) | Fail(status=status):
             route.direct_response.status = status
             yield route
         case Redirect() as redirect:
+            _change_response(route, entry.rule.response_headers)
             yield from redirects(route, redirect, table, hostname)
 
 
@@ -160,13 +166,35 @@ def _targets(entry: Entry) -> Iterable[str]:
             return
 
 
-def _change(route: route_components_pb2.Route, changes: HeaderChanges) -> None:
-    """Apply a rule's header changes; Envoy removes first, so what is set or added stays."""
+def _rewritten(route: route_components_pb2.Route, rewrite: Rewrite) -> Iterable[route_components_pb2.Route]:
+    """Have a backend see another host, or another path."""
+    route.route.host_rewrite_literal = rewrite.hostname or ""
+    for each, prefix in ways(route, rewrite.path):
+        if isinstance(rewrite.path, FullPath):
+            each.route.regex_rewrite.pattern.regex = ANY_PATH
+            each.route.regex_rewrite.substitution = rewrite.path.path
+        elif prefix:
+            each.route.prefix_rewrite = prefix
+        yield each
+
+
+def _change_request(route: route_components_pb2.Route, changes: HeaderChanges) -> None:
+    """Apply a rule's changes; Envoy removes first, so what is set or added stays."""
+    route.request_headers_to_add.extend(_added(changes))
+    route.request_headers_to_remove.extend(changes.remove)
+
+
+def _change_response(route: route_components_pb2.Route, changes: HeaderChanges) -> None:
+    """Apply a rule's changes to the answer, in the same order."""
+    route.response_headers_to_add.extend(_added(changes))
+    route.response_headers_to_remove.extend(changes.remove)
+
+
+def _added(changes: HeaderChanges) -> Iterable[base_pb2.HeaderValueOption]:
     for action, pairs in (
         ("OVERWRITE_IF_EXISTS_OR_ADD", changes.set),
         ("APPEND_IF_EXISTS_OR_ADD", changes.add),
     ):
         for key, value in pairs:
             literal = value.replace("%", "%%")  # Envoy would take a single one for a placeholder
-            route.request_headers_to_add.add(header={"key": key, "value": literal}, append_action=action)
-    route.request_headers_to_remove.extend(changes.remove)
+            yield base_pb2.HeaderValueOption(header={"key": key, "value": literal}, append_action=action)

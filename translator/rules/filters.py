@@ -1,19 +1,14 @@
-"""What a route does to a request on its way."""
+"""What a route does to a request on its way, and to its answer."""
 
-from msgspec import Struct
+from collections import Counter
 
-from translator.objects.filters import HTTPHeaderFilter
+from msgspec import Struct, structs
+
 from translator.objects.grpc_route import GRPCRouteFilter
-from translator.objects.http_route import HTTPRequestRedirectFilter, HTTPRouteFilter
+from translator.objects.http_route import HTTPRequestRedirectFilter, HTTPRouteFilter, HTTPURLRewriteFilter
+from translator.rules.headers import UNCHANGED, HeaderChanges, changes
+from translator.rules.paths import FullPath, NewPrefix, new_path
 from translator.verdict import Refused
-
-
-class HeaderChanges(Struct, frozen=True):
-    """Headers to set, to add and to remove."""
-
-    set: tuple[tuple[str, str], ...] = ()
-    add: tuple[tuple[str, str], ...] = ()
-    remove: tuple[str, ...] = ()
 
 
 class Redirect(Struct, frozen=True):
@@ -23,59 +18,78 @@ class Redirect(Struct, frozen=True):
     scheme: str | None = None
     hostname: str | None = None
     port: int | None = None
+    path: FullPath | NewPrefix | None = None
+
+
+class Rewrite(Struct, frozen=True):
+    """A host or a path that the backend sees; what is None stays as in the request."""
+
+    hostname: str | None = None
+    path: FullPath | NewPrefix | None = None
 
 
 class Filters(Struct, frozen=True):
     """All filters of one rule, read together."""
 
-    request_headers: HeaderChanges = HeaderChanges()
+    request_headers: HeaderChanges = UNCHANGED
+    response_headers: HeaderChanges = UNCHANGED
     redirect: Redirect | None = None
+    rewrite: Rewrite | None = None
+
+    @property
+    def replaces_prefix(self) -> bool:
+        """Whether the prefix of the path is replaced, which only a match by prefix has."""
+        changed = (each.path for each in (self.redirect, self.rewrite) if each is not None)
+        return any(isinstance(path, NewPrefix) for path in changed)
 
 
 NOTHING = Filters()
+Written = HTTPRouteFilter | GRPCRouteFilter
 
 
 def read(written: tuple[HTTPRouteFilter, ...] | tuple[GRPCRouteFilter, ...]) -> Filters | Refused:
     """Read the filters of a rule; one that cannot be honoured refuses the rule."""
-    headers, redirect = HeaderChanges(), None
+    twice = next((kind for kind, count in Counter(each.type for each in written).items() if count > 1), None)
+    if twice:
+        return Refused("IncompatibleFilters", f"filters: {twice} can stand only once in a rule")
+    found = NOTHING
     for each in written:
-        match each.type:
-            case "RequestHeaderModifier" if each.request_header_modifier is not None:
-                changes = _header_changes(each.request_header_modifier)
-                if isinstance(changes, Refused):
-                    return changes
-                headers = changes
-            case "RequestRedirect" if isinstance(each, HTTPRouteFilter) and each.request_redirect is not None:
-                found = _redirect(each.request_redirect)
-                if isinstance(found, Refused):
-                    return found
-                redirect = found
-            case unknown:
-                return Refused("UnsupportedValue", f"filters: {unknown} is not supported yet")
-    return Filters(headers, redirect)
+        added = _with(found, each)
+        if isinstance(added, Refused):
+            return added
+        found = added
+    if found.redirect is not None and found.rewrite is not None:
+        return Refused("IncompatibleFilters", "filters: a request that is redirected cannot be rewritten")
+    return found
 
 
-def _header_changes(written: HTTPHeaderFilter) -> HeaderChanges | Refused:
-    """Read changes of headers; Envoy takes no table with one that would break a request's own frame."""
-    changes = HeaderChanges(
-        set=tuple((header.name, header.value) for header in written.set),
-        add=tuple((header.name, header.value) for header in written.add),
-        remove=written.remove,
-    )
-    for name in (*dict(changes.set), *dict(changes.add), *changes.remove):
-        if name.startswith(":") or name.lower() == "host":
-            return Refused("UnsupportedValue", f"filters: header {name} cannot be changed; use a URL rewrite")
-    for name, value in (*changes.set, *changes.add):
-        if any(char in value for char in "\0\r\n"):
-            return Refused("UnsupportedValue", f"filters: the value for header {name} has a line break in it")
-    return changes
+def _with(found: Filters, each: Written) -> Filters | Refused:
+    """Read one more filter."""
+    match each.type:
+        case "RequestHeaderModifier" if each.request_header_modifier is not None:
+            return _add(found, request_headers=changes(each.request_header_modifier))
+        case "ResponseHeaderModifier" if each.response_header_modifier is not None:
+            return _add(found, response_headers=changes(each.response_header_modifier))
+        case "RequestRedirect" if isinstance(each, HTTPRouteFilter) and each.request_redirect is not None:
+            return _add(found, redirect=_redirect(each.request_redirect))
+        case "URLRewrite" if isinstance(each, HTTPRouteFilter) and each.url_rewrite is not None:
+            return _add(found, rewrite=_rewrite(each.url_rewrite))
+        case unknown:
+            return Refused("UnsupportedValue", f"filters: {unknown} is not supported yet")
+
+
+def _add(found: Filters, **read_: HeaderChanges | Redirect | Rewrite | Refused) -> Filters | Refused:
+    wrong = next((each for each in read_.values() if isinstance(each, Refused)), None)
+    return wrong or structs.replace(found, **read_)
 
 
 def _redirect(written: HTTPRequestRedirectFilter) -> Redirect | Refused:
-    if written.path is not None:
-        return Refused("UnsupportedValue", "filters: a redirect to another path is not supported yet")
-    if written.status_code not in (301, 302):
-        return Refused(
-            "UnsupportedValue", f"filters: a redirect by {written.status_code} is not supported yet"
-        )
-    return Redirect(written.status_code, written.scheme, written.hostname, written.port)
+    path = new_path(written.path) if written.path is not None else None
+    if isinstance(path, Refused):
+        return path
+    return Redirect(written.status_code, written.scheme, written.hostname, written.port, path)
+
+
+def _rewrite(written: HTTPURLRewriteFilter) -> Rewrite | Refused:
+    path = new_path(written.path) if written.path is not None else None
+    return path if isinstance(path, Refused) else Rewrite(written.hostname, path)

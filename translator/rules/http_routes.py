@@ -8,8 +8,17 @@ from translator.objects.grpc_route import GRPCRoute, GRPCRouteMatch, GRPCRouteRu
 from translator.objects.http_route import HTTPRoute, HTTPRouteRule
 from translator.rules import filters
 from translator.rules.backends import Share, Traffic, shares
-from translator.rules.filters import Filters, HeaderChanges, Redirect
-from translator.rules.matches import HttpMatch, Rank, grpc_match, grpc_rank, http_match, http_rank
+from translator.rules.filters import Filters, Redirect, Rewrite
+from translator.rules.headers import UNCHANGED, HeaderChanges
+from translator.rules.matches import (
+    HttpMatch,
+    PathPrefix,
+    Rank,
+    grpc_match,
+    grpc_rank,
+    http_match,
+    http_rank,
+)
 from translator.verdict import Refused
 from translator.world import World
 
@@ -19,6 +28,7 @@ class Forward(Struct, frozen=True):
 
     shares: tuple[Share, ...]
     failure: int = 500
+    rewrite: Rewrite | None = None
 
 
 class Fail(Struct, frozen=True):
@@ -32,7 +42,8 @@ class HttpRule(Struct, frozen=True):
     """What one rule does."""
 
     action: Forward | Redirect | Fail
-    request_headers: HeaderChanges = HeaderChanges()
+    request_headers: HeaderChanges = UNCHANGED
+    response_headers: HeaderChanges = UNCHANGED
 
 
 class Ranked(Struct, frozen=True):
@@ -67,7 +78,11 @@ def _http_rule(world: World, route: Ref, rule: HTTPRouteRule) -> ReadRule:
     backends = shares(world, route, rule.backend_refs, Traffic.HTTP)
     read = filters.read(rule.filters)
     refusal = _first(
-        *found, read, *(_backend_filters(ref.filters) for ref in rule.backend_refs), _unsupported(rule)
+        *found,
+        read,
+        _prefix(read, found),
+        *(_backend_filters(ref.filters) for ref in rule.backend_refs),
+        _unsupported(rule),
     )
     matches = tuple(Ranked(match, http_rank(match)) for match in found if isinstance(match, HttpMatch))
     return ReadRule(matches, _rule(read, backends, refusal, failure=500), refusal, backends)
@@ -91,11 +106,20 @@ def _rule(
     if refusal is not None or isinstance(read, Refused):
         return HttpRule(Fail(failure, refusal.message if refusal else ""))
     if read.redirect is not None:
-        return HttpRule(read.redirect, read.request_headers)
+        return HttpRule(read.redirect, response_headers=read.response_headers)
     weighty = tuple(share for share in backends if share.weight)
     if all(isinstance(share.target, Refused) for share in weighty):
         return HttpRule(Fail(failure, "no backend can be reached"))
-    return HttpRule(Forward(weighty, failure), read.request_headers)
+    return HttpRule(Forward(weighty, failure, read.rewrite), read.request_headers, read.response_headers)
+
+
+def _prefix(read: Filters | Refused, found: list[HttpMatch | Refused]) -> Refused | None:
+    """Refuse to replace the prefix of a path that was not matched by one."""
+    if not isinstance(read, Filters) or not read.replaces_prefix:
+        return None
+    if all(isinstance(match, Refused) or isinstance(match.path, PathPrefix) for match in found):
+        return None
+    return Refused("UnsupportedValue", "filters: ReplacePrefixMatch needs matches by PathPrefix")
 
 
 def _first(*found: object) -> Refused | None:

@@ -14,9 +14,11 @@ from translator.envoy import routes
 from translator.envoy.resource import ROUTES
 from translator.rules.backends import Share
 from translator.rules.endpoints import Endpoint
-from translator.rules.filters import HeaderChanges, Redirect
+from translator.rules.filters import Redirect, Rewrite
+from translator.rules.headers import HeaderChanges
 from translator.rules.http_routes import Fail, Forward, HttpRule
 from translator.rules.matches import HttpMatch, Named, PathExact, PathPattern, PathPrefix
+from translator.rules.paths import FullPath, NewPrefix
 from translator.rules.ports import Bound, HttpPort, Site
 from translator.rules.tables import Entry, Table
 from translator.verdict import Refused
@@ -185,6 +187,13 @@ REDIRECTS = [  # `a.example` is a virtual host of its own, `b.example` is one of
     (SECURE, Redirect(308, scheme="http"), "a.example", "http://a.example/N?y=z"),
     (SECURE, Redirect(308, scheme="http", port=8080), "a.example", "http://a.example:8080/N?y=z"),
     (SECURE, Redirect(308, scheme="https", hostname="c.example"), "a.example", "https://c.example/N?y=z"),
+    (CLEAR, Redirect(303, path=FullPath("/a%20b")), "a.example", "http://a.example/a%20b?y=z"),
+    (
+        CLEAR,
+        Redirect(307, path=FullPath("/a"), scheme="https"),
+        "b.example:80",
+        "https://b.example:443/a?y=z",
+    ),
 ]
 
 
@@ -204,9 +213,64 @@ async def test_a_redirect_shows_a_port_only_where_the_scheme_does_not_say_it() -
             for n, (table, _, host, _) in enumerate(REDIRECTS)
         ]
     assert [(answer.status, answer.headers["location"]) for answer in answers] == [
-        (redirect.status, location.replace("N", str(n)))
+        (redirect.status, location.replace("/N", f"/{n}"))
         for n, (_, redirect, _, location) in enumerate(REDIRECTS)
     ]
+
+
+NEW_PATHS = [  # what is asked for, the prefix that takes it, its replacement, what becomes of it
+    ("/foo/bar?a=/foo", "/foo", "/xyz", "/xyz/bar?a=/foo"),
+    ("/foo", "/foo", "/xyz", "/xyz"),
+    ("/foo/", "/foo", "/xyz", "/xyz/"),
+    ("/foo/bar", "/foo", "", "/bar"),
+    ("/foo/foo/bar?a=b", "/foo", "", "/foo/bar?a=b"),
+    ("/foo/", "/foo", "", "/"),
+    ("/foo", "/foo", "", "/"),
+    ("/foo?a=b", "/foo", "", "/?a=b"),
+    ("/bar", "/", "/xyz", "/xyz/bar"),
+    ("/", "/", "/xyz", "/xyz/"),
+    ("/bar?a=b", "/", "", "/bar?a=b"),
+]
+
+
+async def test_a_new_prefix_takes_the_place_of_the_one_that_matched_in_redirects_and_rewrites() -> None:
+    for asked, prefix, new, becomes in NEW_PATHS:
+        match, path = HttpMatch(PathPrefix(prefix)), NewPrefix(new)
+        hosts = {
+            "sent.example": [entry(match, HttpRule(Redirect(302, path=path)))],
+            "*": [entry(match, HttpRule(Forward((Share(PAY, 1),), rewrite=Rewrite(path=path))))],
+        }
+        async with gateway(hosts) as (port, server):
+            sent = await ask(port, asked, {"host": "sent.example"})
+            assert sent.headers["location"] == f"http://sent.example{becomes}"
+            assert said(await ask(port, asked)) == "pay"
+            assert server.heads[-1].startswith(f"GET {becomes} HTTP/1.1\r\n")
+
+
+async def test_a_rewrite_shows_the_backend_another_host_and_another_path() -> None:
+    rewrite = Rewrite("other.example", FullPath("/new/%20path"))
+    forward = Forward((Share(PAY, 1),), rewrite=rewrite)
+    async with gateway({"*": [entry(ROOT, HttpRule(forward))]}) as (port, server):
+        assert said(await ask(port, "/a/b?c=d/e")) == "pay"
+    [head] = server.heads
+    assert head.startswith("GET /new/%20path?c=d/e HTTP/1.1\r\n")
+    assert "host: other.example\r\n" in head
+
+
+async def test_headers_of_answers_are_changed_to_the_letter() -> None:
+    changes = HeaderChanges(set=(("x-set", "100%"),), add=(("x-add", "%b"),), remove=("content-type",))
+    rules = {
+        "/": HttpRule(TO_PAY.action, response_headers=changes),
+        "/sent": HttpRule(Redirect(302, hostname="other.example"), response_headers=changes),
+    }
+    async with gateway({"*": [entry(HttpMatch(PathExact(path)), rule) for path, rule in rules.items()]}) as (
+        port,
+        _,
+    ):
+        for path in rules:
+            headers = (await ask(port, path)).headers
+            assert (headers["x-set"], headers["x-add"]) == ("100%", "%b")
+            assert "content-type" not in headers
 
 
 async def test_request_headers_are_changed_to_the_letter_and_none_of_them_steers_envoy() -> None:

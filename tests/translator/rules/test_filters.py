@@ -1,0 +1,47 @@
+"""Filters that no API server admits: they are refused here too, for Envoy would take none of their table."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from tests.worlds import after, thing
+from translator.names import Name, Ref
+from translator.rules.http_routes import Fail, rules
+from translator.verdict import Refused
+
+PREFIX = {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/b"}}
+REWRITE = {"type": "URLRewrite", "urlRewrite": PREFIX}
+REDIRECT = {"type": "RequestRedirect", "requestRedirect": {}}
+
+
+def refused(**rule: object) -> Refused | None:
+    """Return why the one rule of a route is refused."""
+    written = {"rules": [rule], "parentRefs": [{"name": "a"}]}
+    world = after([thing("HTTPRoute", "shop", "a", spec=written)])
+    [read] = rules(world, Ref("HTTPRoute", Name("shop", "a")))
+    assert isinstance(read.rule.action, Fail) == (read.refusal is not None)
+    return read.refusal
+
+
+@pytest.mark.parametrize(
+    ("filters", "message"),
+    [
+        ([REWRITE, REDIRECT], "a request that is redirected cannot be rewritten"),
+        ([REWRITE, REWRITE], "URLRewrite can stand only once in a rule"),
+    ],
+)
+def test_filters_that_contradict_each_other_refuse_their_rule(
+    filters: list[Mapping[str, object]], message: str
+) -> None:
+    assert refused(filters=filters) == Refused("IncompatibleFilters", f"filters: {message}")
+
+
+@pytest.mark.parametrize("filter_", [REWRITE, {"type": "RequestRedirect", "requestRedirect": PREFIX}])
+@pytest.mark.parametrize("kind", ["Exact", "RegularExpression"])
+def test_a_prefix_is_replaced_only_where_one_matched(filter_: Mapping[str, object], kind: str) -> None:
+    matches = [{"path": {"value": "/a"}}, {"path": {"type": kind, "value": "/a"}}]
+    wrong = Refused("UnsupportedValue", "filters: ReplacePrefixMatch needs matches by PathPrefix")
+    assert refused(filters=[filter_], matches=matches) == wrong
+    backend = {"name": "b", "port": 80}
+    alone = {key: value for key, value in filter_.items() if key != "backendRefs"}
+    assert refused(filters=[alone], matches=matches[:1], backendRefs=[backend]) is None
