@@ -173,3 +173,25 @@ async def test_changes_that_come_together_are_translated_together() -> None:
     await asyncio.gather(running, return_exceptions=True)
     assert len(outcomes) == 1
     assert outcomes[0].snapshots[GROUP].entries[EDS]
+
+
+SAYS_PROGRAMMED = """\
+status:
+  conditions:
+  - {type: Programmed, status: "True", reason: Programmed, lastTransitionTime: "2026-01-01T00:00:00Z"}
+"""
+
+
+def test_beside_other_replicas_what_a_gateway_says_of_its_envoys_is_believed_until_one_answers_here() -> None:
+    workbench = Workbench(keeps_what_is_written=True)
+    said = together(LEGATION_CLASS, gateway("edge", 80) + SAYS_PROGRAMMED)
+    assert programmed(workbench.work(Manifests().now(said))) == ("True", "Programmed", "2026-01-01T00:00:00Z")
+    gone = workbench.work([Heard(EDGE.name, present=False)])
+    assert programmed(gone)[0] == "True"
+    waiting = workbench.work([Heard(EDGE.name, acknowledged=False)])
+    assert programmed(waiting)[:2] == ("False", "Pending")
+
+
+def test_without_other_replicas_a_gateway_waits_for_its_envoys_whatever_it_says() -> None:
+    said = together(LEGATION_CLASS, gateway("edge", 80) + SAYS_PROGRAMMED)
+    assert programmed(Workbench().work(Manifests().now(said)))[:2] == ("False", "Pending")
