@@ -9,10 +9,11 @@ import msgspec
 import pytest
 
 from e2e.cluster.place import PROJECT
-from e2e.kubectl import kubectl, wait_for
+from e2e.kubectl import apply, kubectl, wait_for
 from legation.addresses import HostPort
 from legation.authority import proxy_of, server
 from legation.identity_secrets import authority_secret, proxy_secret, server_secret
+from legation.permissions import of_cluster, of_namespaces, of_own_namespace, role
 from legation.proxies.managed import Environment, Wanted, manifests
 from legation.proxies.wishes import settle
 from legation.rotation import renewed_leaf, renewed_roots
@@ -77,6 +78,36 @@ def test_identities_are_what_an_api_server_takes(namespace: str) -> None:
     )
     taken = kubectl(*STRICT, given="\n---\n".join(map(json.dumps, made)))
     assert len(taken.splitlines()) == 3
+
+
+def test_roles_are_what_an_api_server_takes_and_honours(namespace: str) -> None:
+    roles = (
+        role("Role", "legation", (*of_namespaces(managed=True), *of_own_namespace())),
+        role("ClusterRole", f"legation-{namespace}", of_cluster()),
+    )
+    taken = kubectl(*STRICT, "--namespace", namespace, given="\n---\n".join(map(json.dumps, roles)))
+    assert len(taken.splitlines()) == 2
+    apply(namespace, json.dumps(roles[0]))
+    account = f"--serviceaccount={namespace}:default"
+    kubectl("create", "rolebinding", "legation", "--role=legation", account, "--namespace", namespace)
+    assert may(namespace, namespace, "list", "secrets")
+    assert may(namespace, namespace, "patch", "deployments.apps")
+    assert may(namespace, namespace, "patch", "gateways.gateway.networking.k8s.io", "--subresource=status")
+    assert not may(namespace, namespace, "patch", "gateways.gateway.networking.k8s.io")
+    assert not may(namespace, "default", "list", "secrets")
+
+
+def may(account: str, where: str, *what: str) -> bool:
+    """Ask whether a namespace's own account may do something somewhere."""
+    who = f"--as=system:serviceaccount:{account}:default"
+    answered = subprocess.run(  # noqa: S603  no shell
+        ["kubectl", "auth", "can-i", *what, who, "--namespace", where],  # noqa: S607  the cluster's own is first
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert answered.stdout.strip() in {"yes", "no"}, answered.stderr
+    return answered.stdout.strip() == "yes"
 
 
 @pytest.mark.usefixtures("parameters")

@@ -1,0 +1,86 @@
+"""What the control plane may do with an API server, and no more: the table that roles are written from."""
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from translator.objects.backend_tls_policy import BackendTLSPolicy
+from translator.objects.gateway import Gateway
+from translator.objects.gateway_class import GatewayClass
+from translator.objects.grpc_route import GRPCRoute
+from translator.objects.http_route import HTTPRoute
+from translator.objects.kinds import KINDS, KindInfo
+from translator.objects.listener_set import ListenerSet
+from translator.objects.references import GATEWAY_GROUP
+from translator.objects.tcp_route import TCPRoute
+from translator.objects.tls_route import TLSRoute
+from translator.objects.udp_route import UDPRoute
+
+READ = ("get", "list", "watch")
+OWN = ("create", "delete", "get", "patch")
+JUDGED = (
+    GatewayClass, Gateway, ListenerSet, HTTPRoute, GRPCRoute, TLSRoute, TCPRoute, UDPRoute, BackendTLSPolicy
+)  # fmt: skip
+MADE = (  # for each managed Gateway, in its namespace
+    ("", "configmaps"),
+    ("", "secrets"),
+    ("", "serviceaccounts"),
+    ("", "services"),
+    ("apps", "deployments"),
+    ("autoscaling", "horizontalpodautoscalers"),
+    ("policy", "poddisruptionbudgets"),
+)
+
+Manifest = dict[str, object]
+
+
+class Permission(Struct, frozen=True, order=True):
+    """Something that may be done with the objects of one group."""
+
+    group: str
+    verbs: tuple[str, ...]
+    resources: tuple[str, ...]
+
+    def rule(self) -> Manifest:
+        """Write it as a role has it."""
+        return {"apiGroups": [self.group], "resources": list(self.resources), "verbs": list(self.verbs)}
+
+
+def of_namespaces(*, managed: bool) -> tuple[Permission, ...]:
+    """Say what is needed wherever Gateways and backends may be."""
+    known = _known(info for info in KINDS if info.namespaced)
+    telling = Permission("events.k8s.io", ("create",), ("events",))
+    owning = Permission(GATEWAY_GROUP, ("update",), ("gateways/finalizers",))  # to block their deletion
+    made = (*_by_group(MADE, OWN), owning) if managed else ()
+    return tuple(sorted((*known, telling, *made)))
+
+
+def of_cluster() -> tuple[Permission, ...]:
+    """Say what is needed of objects without a namespace."""
+    return tuple(sorted(_known(info for info in KINDS if not info.namespaced)))
+
+
+def of_own_namespace() -> tuple[Permission, ...]:
+    """Say what is needed where the control plane itself runs: its Lease."""
+    return (Permission("coordination.k8s.io", ("create", "get", "update"), ("leases",)),)
+
+
+def role(kind: str, name: str, permissions: Iterable[Permission]) -> Manifest:
+    """Write a Role or a ClusterRole."""
+    heading = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": name}}
+    return {**heading, "rules": [permission.rule() for permission in permissions]}
+
+
+def _known(kinds: Iterable[KindInfo]) -> list[Permission]:
+    """Allow to read kinds, and to say what became of those that have a status from us."""
+    infos = list(kinds)
+    read = [(info.group, info.plural) for info in infos]
+    judged = [(info.group, f"{info.plural}/status") for info in infos if info.type in JUDGED]
+    return [*_by_group(read, READ), *_by_group(judged, ("patch",))]
+
+
+def _by_group(pairs: Iterable[tuple[str, str]], verbs: tuple[str, ...]) -> list[Permission]:
+    groups: dict[str, list[str]] = {}
+    for group, resource in pairs:
+        groups.setdefault(group, []).append(resource)
+    return [Permission(group, verbs, tuple(sorted(resources))) for group, resources in groups.items()]

@@ -1,0 +1,81 @@
+"""What the control plane may do is what it does."""
+
+import msgspec
+import pytest
+
+from legation.addresses import HostPort
+from legation.permissions import JUDGED, MADE, Permission, of_cluster, of_namespaces, of_own_namespace, role
+from legation.proxies.managed import Environment, Wanted, manifests
+from legation.proxies.wishes import settle
+from translator.names import Name
+from translator.objects.gateway import Gateway
+from translator.objects.gateway_parameters import GatewayParametersSpec
+from translator.objects.kinds import KINDS, KindInfo
+from translator.rules.ports import Bound
+
+EVERYTHING = (*of_cluster(), *of_namespaces(managed=True), *of_own_namespace())
+GATEWAY = msgspec.convert(
+    {
+        "metadata": {"name": "edge", "namespace": "infra"},
+        "spec": {
+            "gatewayClassName": "legation",
+            "listeners": [{"name": "a", "port": 80, "protocol": "HTTP"}],
+        },
+    },
+    Gateway,
+)
+
+
+def allowed(permissions: tuple[Permission, ...]) -> set[tuple[str, str, str]]:
+    return {
+        (each.group, resource, verb)
+        for each in permissions
+        for resource in each.resources
+        for verb in each.verbs
+    }
+
+
+@pytest.mark.parametrize("info", KINDS, ids=lambda info: info.kind)
+def test_every_kind_may_be_read_and_only_judged_ones_get_a_status(info: KindInfo) -> None:
+    scope = of_namespaces(managed=False) if info.namespaced else of_cluster()
+    found = {(resource, verb) for group, resource, verb in allowed(scope) if group == info.group}
+    assert {(info.plural, verb) for verb in ("get", "list", "watch")} <= found
+    assert ((f"{info.plural}/status", "patch") in found) == (info.type in JUDGED)
+
+
+def test_without_managed_proxies_nothing_is_written_but_statuses_and_events() -> None:
+    writing = {
+        (resource, verb)
+        for _, resource, verb in allowed((*of_cluster(), *of_namespaces(managed=False)))
+        if verb not in {"get", "list", "watch"}
+    }
+    statuses = {(resource, verb) for resource, verb in writing if resource.endswith("/status")}
+    assert {verb for _, verb in statuses} == {"patch"}
+    assert writing - statuses == {("events", "create")}
+
+
+def test_what_is_made_for_a_gateway_may_be_made() -> None:
+    said = msgspec.convert(
+        {"envoy": {"autoscaling": {"minReplicas": 2, "maxReplicas": 3}}}, GatewayParametersSpec
+    )
+    wanted = Wanted(GATEWAY, (Bound(Name("infra", "edge"), 80),), settle("envoy", said))
+    made = manifests(wanted, Environment(HostPort("xds", 18000), "xds", "envoy"))
+    plurals = {f"{each['kind']}s".lower() for each in made} | {"secrets"}
+    assert plurals == {resource for _, resource in MADE}
+    for group, resource in MADE:
+        assert {(group, resource, verb) for verb in ("create", "patch", "delete")} <= allowed(EVERYTHING)
+
+
+def test_nothing_is_allowed_by_a_wildcard() -> None:
+    assert "*" not in {word for line in allowed(EVERYTHING) for word in line}
+
+
+def test_a_role_lists_what_is_permitted() -> None:
+    written = role("Role", "legation", of_own_namespace())
+    assert written["rules"] == [
+        {
+            "apiGroups": ["coordination.k8s.io"],
+            "resources": ["leases"],
+            "verbs": ["create", "get", "update"],
+        }
+    ]
