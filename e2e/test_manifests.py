@@ -70,11 +70,11 @@ def test_a_gateways_proxies_are_what_an_api_server_takes(namespace: str, spec: o
 def test_identities_are_what_an_api_server_takes(namespace: str) -> None:
     now, its = datetime.now(UTC) - timedelta(minutes=1), gateway(namespace, "edge")
     roots = renewed_roots((), now)
-    own, proxys = (renewed_leaf(None, who, roots, now) for who in (server([SERVER]), proxy_of(name_of(its))))
+    own, shown = (renewed_leaf(None, who, roots, now) for who in (server([SERVER]), proxy_of(name_of(its))))
     made = (
         authority_secret(Name(namespace, "legation-authority"), roots),
         server_secret(Name(namespace, "legation-server"), own, roots),
-        proxy_secret(its, proxys, roots),
+        proxy_secret(its, shown, roots),
     )
     taken = kubectl(*STRICT, given="\n---\n".join(map(json.dumps, made)))
     assert len(taken.splitlines()) == 3
