@@ -182,6 +182,7 @@ def _redirect(action: route_components_pb2.RedirectAction) -> str:
 
 def _changes(route: route_components_pb2.Route) -> Iterator[str]:
     yield from _rewrites(route.route)
+    yield from _tries(route.route)
     for added, removed, whose in (
         (route.request_headers_to_add, route.request_headers_to_remove, ""),
         (route.response_headers_to_add, route.response_headers_to_remove, "on the way back "),
@@ -191,6 +192,19 @@ def _changes(route: route_components_pb2.Route) -> Iterator[str]:
             yield f", {whose}{action} {each.header.key}={each.header.value}"
         for name in removed:
             yield f", {whose}removes {name}"
+
+
+def _tries(action: route_components_pb2.RouteAction) -> Iterator[str]:
+    if action.timeout.ToMilliseconds():
+        yield f", within {action.timeout.ToMilliseconds()} ms"
+    policy = action.retry_policy
+    if policy.HasField("per_try_timeout"):
+        yield f", each try within {policy.per_try_timeout.ToMilliseconds()} ms"
+    if policy.retry_on:
+        codes = "".join(f" {code}" for code in policy.retriable_status_codes)
+        first = policy.retry_back_off.base_interval.ToMilliseconds()
+        after = f" after {first} ms" if first else ""
+        yield f", again {policy.num_retries.value} times{after} on {policy.retry_on}{codes}"
 
 
 def _rewrites(action: route_components_pb2.RouteAction) -> Iterator[str]:

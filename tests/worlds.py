@@ -148,7 +148,13 @@ http_match = optional(
     headers=some(st.fixed_dictionaries({"name": names, "value": names})),
     method=pick("GET"),
 )
-http_rule = optional(matches=some(http_match, 1), filters=some(http_filter), backendRefs=some(backend))
+http_rule = optional(
+    matches=some(http_match, 1),
+    filters=some(http_filter),
+    backendRefs=some(backend),
+    timeouts=optional(request=pick("0s", "1s", "1h"), backendRequest=pick("0s", "500ms")),
+    retry=optional(codes=pick([500, 503]), attempts=pick(0, 3, 2**40), backoff=pick("0s", "1ms")),
+)
 grpc_match = optional(method=optional(service=names, method=names, type=pick("Exact", "RegularExpression")))
 grpc_rule = optional(matches=some(grpc_match), filters=some(header_filter), backendRefs=some(backend))
 stream_rule = st.fixed_dictionaries({"backendRefs": some(backend, 1)})

@@ -31,6 +31,7 @@ PREPARED = encode(
                     "max_connections": {"value": UNLIMITED},
                     "max_pending_requests": {"value": UNLIMITED},
                     "max_requests": {"value": UNLIMITED},
+                    "max_retries": {"value": UNLIMITED},
                 }
             ]
         },

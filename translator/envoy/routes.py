@@ -14,6 +14,7 @@ from translator.envoy.encode import element, encode, packed
 from translator.envoy.paths import ANY_PATH, ways
 from translator.envoy.redirects import redirects
 from translator.envoy.resource import Resource
+from translator.envoy.tries import limit
 from translator.memo import query
 from translator.rules import tables
 from translator.rules.backends import Backend, Share
@@ -134,6 +135,7 @@ def _reaches(forward: Forward) -> bool:
 
 def _forward(forward: Forward) -> route_components_pb2.RouteAction:
     action = route_components_pb2.RouteAction.FromString(UNLIMITED)
+    limit(action, forward.tries)
     shares = _weighted(forward)
     if len(shares) == 1:
         action.cluster = str(shares[0].target)

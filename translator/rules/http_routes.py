@@ -1,6 +1,6 @@
 """HTTPRoute and GRPCRoute: what happens to a request that one of their rules takes."""
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from translator.memo import query
 from translator.names import Ref
@@ -19,6 +19,7 @@ from translator.rules.matches import (
     http_match,
     http_rank,
 )
+from translator.rules.tries import ONE_TRY, Tries, tries
 from translator.verdict import Refused
 from translator.world import World
 
@@ -29,6 +30,7 @@ class Forward(Struct, frozen=True):
     shares: tuple[Share, ...]
     failure: int = 500
     rewrite: Rewrite | None = None
+    tries: Tries = ONE_TRY
 
 
 class Fail(Struct, frozen=True):
@@ -85,7 +87,9 @@ def _http_rule(world: World, route: Ref, rule: HTTPRouteRule) -> ReadRule:
         _unsupported(rule),
     )
     matches = tuple(Ranked(match, http_rank(match)) for match in found if isinstance(match, HttpMatch))
-    return ReadRule(matches, _rule(read, backends, refusal, failure=500), refusal, backends)
+    return ReadRule(
+        matches, _rule(read, Forward(backends, 500, tries=tries(rule)), refusal), refusal, backends
+    )
 
 
 def _grpc_rule(world: World, route: Ref, rule: GRPCRouteRule) -> ReadRule:
@@ -96,21 +100,20 @@ def _grpc_rule(world: World, route: Ref, rule: GRPCRouteRule) -> ReadRule:
         *found, read, *(_backend_filters(ref.filters) for ref in rule.backend_refs), _unsupported(rule)
     )
     matches = tuple(Ranked(match, grpc_rank(match)) for match in found if isinstance(match, HttpMatch))
-    return ReadRule(matches, _rule(read, backends, refusal, failure=503), refusal, backends)
+    return ReadRule(matches, _rule(read, Forward(backends, 503), refusal), refusal, backends)
 
 
-def _rule(
-    read: Filters | Refused, backends: tuple[Share, ...], refusal: Refused | None, failure: int
-) -> HttpRule:
+def _rule(read: Filters | Refused, forward: Forward, refusal: Refused | None) -> HttpRule:
     """Settle what a rule does with a request."""
     if refusal is not None or isinstance(read, Refused):
-        return HttpRule(Fail(failure, refusal.message if refusal else ""))
+        return HttpRule(Fail(forward.failure, refusal.message if refusal else ""))
     if read.redirect is not None:
         return HttpRule(read.redirect, response_headers=read.response_headers)
-    weighty = tuple(share for share in backends if share.weight)
+    weighty = tuple(share for share in forward.shares if share.weight)
     if all(isinstance(share.target, Refused) for share in weighty):
-        return HttpRule(Fail(failure, "no backend can be reached"))
-    return HttpRule(Forward(weighty, failure, read.rewrite), read.request_headers, read.response_headers)
+        return HttpRule(Fail(forward.failure, "no backend can be reached"))
+    sent = structs.replace(forward, shares=weighty, rewrite=read.rewrite)
+    return HttpRule(sent, read.request_headers, read.response_headers)
 
 
 def _prefix(read: Filters | Refused, found: list[HttpMatch | Refused]) -> Refused | None:
@@ -136,8 +139,6 @@ def _backend_filters(written: tuple[object, ...]) -> Refused | None:
 
 def _unsupported(rule: HTTPRouteRule | GRPCRouteRule) -> Refused | None:
     """Refuse what a later version honours, so that nobody believes it in force."""
-    wanted: dict[str, object] = {"sessionPersistence": rule.session_persistence}
-    if isinstance(rule, HTTPRouteRule):
-        wanted |= {"timeouts": rule.timeouts, "retry": rule.retry}
-    asked = next((field for field, value in wanted.items() if value is not None), None)
-    return Refused("UnsupportedValue", f"{asked} is not supported yet") if asked else None
+    if rule.session_persistence is None:
+        return None
+    return Refused("UnsupportedValue", "sessionPersistence is not supported yet")
