@@ -41,10 +41,13 @@ ALL = {
 
 @pytest.fixture(scope="module")
 def parameters(cluster: None) -> Iterator[None]:  # noqa: ARG001  a fixture cannot be marked to use another
+    crd = "crd/gatewayparameters.legation.dev"
+    was_there = kubectl("get", crd, "--ignore-not-found", "--output=name")
     kubectl("apply", "--server-side", "--validate=strict", f"--filename={CRD}")
-    wait_for("default", "condition=Established", "crd/gatewayparameters.legation.dev")
+    wait_for("default", "condition=Established", crd)
     yield
-    kubectl("delete", f"--filename={CRD}")
+    if not was_there:  # else somebody's parameters would go with it
+        kubectl("delete", f"--filename={CRD}")
 
 
 def gateway(namespace: str, name: str) -> Gateway:
