@@ -207,9 +207,9 @@ def test_running_in_a_cluster_demands_certificates_wherever_somebody_else_could_
     assert "mutual TLS" in err
 
 
-def test_running_in_a_cluster_says_so_when_there_is_none(tmp_path: Path) -> None:
+async def test_running_in_a_cluster_says_so_when_there_is_none(tmp_path: Path) -> None:
     nowhere = tmp_path / "kubeconfig"
     nowhere.write_text("{}")
-    code, _, err = run("run", "--kubeconfig", str(nowhere), "--xds", "127.0.0.1:0")
+    code, _, err = await run_process("run", "--kubeconfig", str(nowhere), "--xds", "127.0.0.1:0")
     assert code == 2
     assert "no way to an API server" in err
