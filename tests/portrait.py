@@ -183,6 +183,9 @@ def _redirect(action: route_components_pb2.RedirectAction) -> str:
 def _changes(route: route_components_pb2.Route) -> Iterator[str]:
     yield from _rewrites(route.route)
     yield from _tries(route.route)
+    for copied in route.route.request_mirror_policies:
+        part = Fraction(copied.runtime_fraction.default_value.numerator, 10**6)
+        yield f", {part} also to {copied.cluster}"
     for added, removed, whose in (
         (route.request_headers_to_add, route.request_headers_to_remove, ""),
         (route.response_headers_to_add, route.response_headers_to_remove, "on the way back "),

@@ -122,6 +122,19 @@ header_filter = pick(
     {"type": "RequestHeaderModifier", "requestHeaderModifier": {"remove": [""]}},
     {"type": "ResponseHeaderModifier", "responseHeaderModifier": CHANGES},
 )
+mirror = st.fixed_dictionaries(
+    {
+        "type": st.just("RequestMirror"),
+        "requestMirror": st.fixed_dictionaries(
+            {
+                "backendRef": st.fixed_dictionaries(
+                    {"name": names, "port": ports}, optional={"namespace": namespaces}
+                )
+            },
+            optional={"percent": pick(0, 50), "fraction": pick({"numerator": 1, "denominator": 3})},
+        ),
+    }
+)
 new_path = st.one_of(
     st.fixed_dictionaries({"type": st.just("ReplaceFullPath"), "replaceFullPath": pick("/a%20", "a", "")}),
     st.fixed_dictionaries(
@@ -140,7 +153,7 @@ redirect = st.fixed_dictionaries(
 rewrite = st.fixed_dictionaries(
     {"type": st.just("URLRewrite"), "urlRewrite": optional(hostname=pick("pay.test"), path=new_path)}
 )
-http_filter = st.one_of(header_filter, redirect, rewrite)
+http_filter = st.one_of(header_filter, redirect, rewrite, mirror, mirror)
 http_match = optional(
     path=st.fixed_dictionaries(
         {"type": pick("Exact", "PathPrefix", "RegularExpression"), "value": pick("/", "/a", "/a/b")}
@@ -156,7 +169,9 @@ http_rule = optional(
     retry=optional(codes=pick([500, 503]), attempts=pick(0, 3, 2**40), backoff=pick("0s", "1ms")),
 )
 grpc_match = optional(method=optional(service=names, method=names, type=pick("Exact", "RegularExpression")))
-grpc_rule = optional(matches=some(grpc_match), filters=some(header_filter), backendRefs=some(backend))
+grpc_rule = optional(
+    matches=some(grpc_match), filters=some(st.one_of(header_filter, mirror)), backendRefs=some(backend)
+)
 stream_rule = st.fixed_dictionaries({"backendRefs": some(backend, 1)})
 
 

@@ -7,6 +7,7 @@ from envoy.config.core.v3 import base_pb2
 from envoy.config.route.v3 import route_components_pb2, route_pb2
 from envoy.extensions.filters.http.fault.v3 import fault_pb2
 from envoy.type.matcher.v3 import string_pb2
+from envoy.type.v3 import percent_pb2
 from google.protobuf import any_pb2
 
 from translator.envoy.clusters import REFUSED
@@ -136,6 +137,11 @@ def _reaches(forward: Forward) -> bool:
 def _forward(forward: Forward) -> route_components_pb2.RouteAction:
     action = route_components_pb2.RouteAction.FromString(UNLIMITED)
     limit(action, forward.tries)
+    for mirror in forward.mirrors:
+        copied = action.request_mirror_policies.add(cluster=str(mirror.target))
+        copied.disable_shadow_host_suffix_append = True  # a mirror sees the request as it was
+        copied.runtime_fraction.default_value.numerator = mirror.millionths
+        copied.runtime_fraction.default_value.denominator = percent_pb2.FractionalPercent.MILLION
     shares = _weighted(forward)
     if len(shares) == 1:
         action.cluster = str(shares[0].target)
@@ -164,6 +170,7 @@ def _targets(entry: Entry) -> Iterable[str]:
         case Forward() as forward if _reaches(forward):
             for share in _weighted(forward):
                 yield str(share.target) if isinstance(share.target, Backend) else REFUSED
+            yield from (str(mirror.target) for mirror in forward.mirrors)
         case Forward() | Fail() | Redirect():
             return
 

@@ -48,8 +48,9 @@ Written = HTTPRouteFilter | GRPCRouteFilter
 
 
 def read(written: tuple[HTTPRouteFilter, ...] | tuple[GRPCRouteFilter, ...]) -> Filters | Refused:
-    """Read the filters of a rule; one that cannot be honoured refuses the rule."""
-    twice = next((kind for kind, count in Counter(each.type for each in written).items() if count > 1), None)
+    """Read the filters of a rule but for its mirrors; one that cannot be honoured refuses the rule."""
+    times = Counter(each.type for each in written if each.type != "RequestMirror")
+    twice = next((kind for kind, count in times.items() if count > 1), None)
     if twice:
         return Refused("IncompatibleFilters", f"filters: {twice} can stand only once in a rule")
     found = NOTHING
@@ -58,9 +59,20 @@ def read(written: tuple[HTTPRouteFilter, ...] | tuple[GRPCRouteFilter, ...]) -> 
         if isinstance(added, Refused):
             return added
         found = added
-    if found.redirect is not None and found.rewrite is not None:
+    return _contradiction(found, written) or found
+
+
+def _contradiction(
+    found: Filters, written: tuple[HTTPRouteFilter, ...] | tuple[GRPCRouteFilter, ...]
+) -> Refused | None:
+    """Refuse what asks for something that a redirected request never comes to."""
+    if found.redirect is None:
+        return None
+    if found.rewrite is not None:
         return Refused("IncompatibleFilters", "filters: a request that is redirected cannot be rewritten")
-    return found
+    if any(each.type == "RequestMirror" for each in written):
+        return Refused("IncompatibleFilters", "filters: a request that is redirected cannot be mirrored")
+    return None
 
 
 def _with(found: Filters, each: Written) -> Filters | Refused:
@@ -74,6 +86,8 @@ def _with(found: Filters, each: Written) -> Filters | Refused:
             return _add(found, redirect=_redirect(each.request_redirect))
         case "URLRewrite" if isinstance(each, HTTPRouteFilter) and each.url_rewrite is not None:
             return _add(found, rewrite=_rewrite(each.url_rewrite))
+        case "RequestMirror" if each.request_mirror is not None:
+            return found
         case unknown:
             return Refused("UnsupportedValue", f"filters: {unknown} is not supported yet")
 

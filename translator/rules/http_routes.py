@@ -7,7 +7,7 @@ from translator.names import Ref
 from translator.objects.grpc_route import GRPCRoute, GRPCRouteMatch, GRPCRouteRule
 from translator.objects.http_route import HTTPRoute, HTTPRouteRule
 from translator.rules import filters
-from translator.rules.backends import Share, Traffic, shares
+from translator.rules.backends import Backend, Share, Traffic, shares
 from translator.rules.filters import Filters, Redirect, Rewrite
 from translator.rules.headers import UNCHANGED, HeaderChanges
 from translator.rules.matches import (
@@ -19,6 +19,7 @@ from translator.rules.matches import (
     http_match,
     http_rank,
 )
+from translator.rules.mirrors import Mirror, mirrors
 from translator.rules.tries import ONE_TRY, Tries, tries
 from translator.verdict import Refused
 from translator.world import World
@@ -31,6 +32,13 @@ class Forward(Struct, frozen=True):
     failure: int = 500
     rewrite: Rewrite | None = None
     tries: Tries = ONE_TRY
+    mirrors: tuple[Mirror, ...] = ()  # each of them gets something
+
+    @property
+    def backends(self) -> frozenset[Backend]:
+        """Where requests or their copies go."""
+        found = (*(share.target for share in self.shares), *(each.target for each in self.mirrors))
+        return frozenset(target for target in found if isinstance(target, Backend))
 
 
 class Fail(Struct, frozen=True):
@@ -61,9 +69,13 @@ class ReadRule(Struct, frozen=True):
     matches: tuple[Ranked, ...]
     rule: HttpRule
     refusal: Refused | None = None  # why the whole rule fails
-    backends: tuple[
-        Share, ...
-    ] = ()  # all its backendRefs, for the status and for whoever asks what leads where
+    backends: tuple[Share, ...] = ()  # all its backendRefs, for the status and for who asks what leads where
+    mirrors: tuple[Mirror, ...] = ()  # and all its mirrors
+
+    @property
+    def targets(self) -> tuple[Backend | Refused, ...]:
+        """Where requests and their copies are to go."""
+        return (*(share.target for share in self.backends), *(each.target for each in self.mirrors))
 
 
 @query
@@ -78,6 +90,7 @@ def rules(world: World, route: Ref) -> tuple[ReadRule, ...]:
 def _http_rule(world: World, route: Ref, rule: HTTPRouteRule) -> ReadRule:
     found = [http_match(match) for match in rule.matches]
     backends = shares(world, route, rule.backend_refs, Traffic.HTTP)
+    copies = mirrors(world, route, rule.filters, Traffic.HTTP)
     read = filters.read(rule.filters)
     refusal = _first(
         *found,
@@ -87,20 +100,21 @@ def _http_rule(world: World, route: Ref, rule: HTTPRouteRule) -> ReadRule:
         _unsupported(rule),
     )
     matches = tuple(Ranked(match, http_rank(match)) for match in found if isinstance(match, HttpMatch))
-    return ReadRule(
-        matches, _rule(read, Forward(backends, 500, tries=tries(rule)), refusal), refusal, backends
-    )
+    forward = Forward(backends, 500, tries=tries(rule), mirrors=copies)
+    return ReadRule(matches, _rule(read, forward, refusal), refusal, backends, copies)
 
 
 def _grpc_rule(world: World, route: Ref, rule: GRPCRouteRule) -> ReadRule:
     found = [grpc_match(match) for match in rule.matches or (GRPCRouteMatch(),)]
     backends = shares(world, route, rule.backend_refs, Traffic.GRPC)
+    copies = mirrors(world, route, rule.filters, Traffic.GRPC)
     read = filters.read(rule.filters)
     refusal = _first(
         *found, read, *(_backend_filters(ref.filters) for ref in rule.backend_refs), _unsupported(rule)
     )
     matches = tuple(Ranked(match, grpc_rank(match)) for match in found if isinstance(match, HttpMatch))
-    return ReadRule(matches, _rule(read, Forward(backends, 503), refusal), refusal, backends)
+    forward = Forward(backends, 503, mirrors=copies)
+    return ReadRule(matches, _rule(read, forward, refusal), refusal, backends, copies)
 
 
 def _rule(read: Filters | Refused, forward: Forward, refusal: Refused | None) -> HttpRule:
@@ -112,7 +126,8 @@ def _rule(read: Filters | Refused, forward: Forward, refusal: Refused | None) ->
     weighty = tuple(share for share in forward.shares if share.weight)
     if all(isinstance(share.target, Refused) for share in weighty):
         return HttpRule(Fail(forward.failure, "no backend can be reached"))
-    sent = structs.replace(forward, shares=weighty, rewrite=read.rewrite)
+    copies = tuple(each for each in forward.mirrors if isinstance(each.target, Backend) and each.millionths)
+    sent = structs.replace(forward, shares=weighty, rewrite=read.rewrite, mirrors=copies)
     return HttpRule(sent, read.request_headers, read.response_headers)
 
 

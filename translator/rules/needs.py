@@ -53,8 +53,7 @@ def table_backends(world: World, table: Table) -> frozenset[Backend]:
 def host_backends(world: World, table: Table, hostname: str) -> frozenset[Backend]:
     """Return where one virtual host leads."""
     actions = (entry.rule.action for entry in virtual_host(world, table, hostname))
-    shares = (share for action in actions if isinstance(action, Forward) for share in action.shares)
-    return frozenset(share.target for share in shares if isinstance(share.target, Backend))
+    return frozenset(each for action in actions if isinstance(action, Forward) for each in action.backends)
 
 
 def _chains(world: World, bound: Bound) -> tuple[Chain, ...]:

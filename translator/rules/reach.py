@@ -4,21 +4,31 @@ from collections.abc import Iterator
 
 from translator.memo import query
 from translator.names import Name, Ref, ServicePort
+from translator.objects.grpc_route import GRPCRouteRule
+from translator.objects.http_route import HTTPRouteRule
+from translator.objects.references import BackendRef
 from translator.rules import listeners
 from translator.rules.attachment import ROUTES, Route, parents
 from translator.rules.backends import Backend, Traffic
 from translator.rules.http_routes import rules
+from translator.rules.mirrors import mirrored
 from translator.rules.streams import streams
 from translator.world import Index, World
 
 
 def _services(route: Route) -> list[Name]:
-    refs = (ref for rule in route.spec.rules for ref in rule.backend_refs)
+    refs = (ref for rule in route.spec.rules for ref in (*rule.backend_refs, *_mirrored(rule)))
     return [
         Name(ref.namespace or route.metadata.namespace, ref.name)
         for ref in refs
         if (ref.group, ref.kind) == ("", "Service")
     ]
+
+
+def _mirrored(rule: object) -> Iterator[BackendRef]:
+    """Return where the mirrors of a rule lead; routes of connections have none."""
+    if isinstance(rule, HTTPRouteRule | GRPCRouteRule):
+        yield from (mirrored(each.request_mirror) for each in rule.filters if each.request_mirror is not None)
 
 
 ROUTES_BY_SERVICE = {kind: Index(struct, _services) for kind, struct in ROUTES.items() if kind != "UDPRoute"}
@@ -39,7 +49,7 @@ def gateways_to(world: World, port: ServicePort) -> tuple[Name, ...]:
 def opened(world: World, route: Ref) -> frozenset[ServicePort]:
     """Return the Service ports that a route sends connections of the Gateway's own to."""
     if route.kind in listeners.HTTP_KINDS:
-        found = [share.target for read in rules(world, route) for share in read.backends]
+        found = [target for read in rules(world, route) for target in read.targets]
     else:
         traffic = Traffic.TERMINATED if route.kind == "TLSRoute" else Traffic.TCP
         found = [share.target for share in streams(world, route, traffic).shares]

@@ -38,7 +38,7 @@ def _refused_rules(world: World, route: Ref) -> dict[int, Refused]:
 def _unresolved(world: World, route: Ref, traffic: Traffic) -> tuple[str, str] | None:
     """Return the reason and the message for backendRefs that lead nowhere, if there are any."""
     if route.kind in listeners.HTTP_KINDS:
-        found = [(n, share.target) for n, read in enumerate(rules(world, route)) for share in read.backends]
+        found = [(n, target) for n, read in enumerate(rules(world, route)) for target in read.targets]
     else:
         found = [(0, share.target) for share in streams(world, route, traffic).shares]
     bad = [(n, target) for n, target in found if isinstance(target, Refused)]

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from tests.envoy_validate import runnable
 from tests.loopback import LOOPBACK, Answer, ask, http_backend
 from tests.loopback import Backend as Server
-from tests.real_envoy import running_envoy
+from tests.real_envoy import running_envoy, until
 from tests.translator.envoy.plans import EDGE, TABLE, Hop, Plans, backend, bodies, build, judged
 from translator.envoy import routes
 from translator.envoy.resource import ROUTES
@@ -18,6 +18,7 @@ from translator.rules.filters import Redirect, Rewrite
 from translator.rules.headers import HeaderChanges
 from translator.rules.http_routes import Fail, Forward, HttpRule
 from translator.rules.matches import HttpMatch, Named, PathExact, PathPattern, PathPrefix
+from translator.rules.mirrors import Mirror
 from translator.rules.paths import FullPath, NewPrefix
 from translator.rules.ports import Bound, HttpPort, Site
 from translator.rules.tables import Entry, Table
@@ -216,6 +217,22 @@ async def test_a_redirect_shows_a_port_only_where_the_scheme_does_not_say_it() -
         (redirect.status, location.replace("/N", f"/{n}"))
         for n, (_, redirect, _, location) in enumerate(REDIRECTS)
     ]
+
+
+async def test_mirrors_get_their_part_of_the_requests_as_they_were_and_none_is_waited_for() -> None:
+    mirrors = (Mirror(PAY), Mirror(PAY, 500_000), Mirror(NOWHERE))
+    hosts = {"*": [entry(ROOT, HttpRule(Forward((Share(PAY, 1),), mirrors=mirrors)))]}
+    async with gateway(hosts) as (port, server):
+        for _ in range(100):
+            assert said(await ask(port, "/a?b", {"host": "pay.example"})) == "pay"
+
+        async def enough() -> bool:
+            return len(server.heads) > 200
+
+        await until(enough)
+        assert len(server.heads) <= 300
+        assert all(head.startswith("GET /a?b ") and "host: pay.example\r\n" in head for head in server.heads)
+    assert routes.build(TABLE, "*", hosts["*"]).targets == (str(NOWHERE), str(PAY))
 
 
 NEW_PATHS = [  # what is asked for, the prefix that takes it, its replacement, what becomes of it

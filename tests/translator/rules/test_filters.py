@@ -11,6 +11,7 @@ from translator.verdict import Refused
 
 PREFIX = {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/b"}}
 REWRITE = {"type": "URLRewrite", "urlRewrite": PREFIX}
+MIRROR = {"type": "RequestMirror", "requestMirror": {"backendRef": {"name": "b", "port": 80}}}
 REDIRECT = {"type": "RequestRedirect", "requestRedirect": {}}
 
 
@@ -27,6 +28,7 @@ def refused(**rule: object) -> Refused | None:
     ("filters", "message"),
     [
         ([REWRITE, REDIRECT], "a request that is redirected cannot be rewritten"),
+        ([MIRROR, REDIRECT], "a request that is redirected cannot be mirrored"),
         ([REWRITE, REWRITE], "URLRewrite can stand only once in a rule"),
     ],
 )
