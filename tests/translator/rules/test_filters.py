@@ -45,5 +45,12 @@ def test_a_prefix_is_replaced_only_where_one_matched(filter_: Mapping[str, objec
     wrong = Refused("UnsupportedValue", "filters: ReplacePrefixMatch needs matches by PathPrefix")
     assert refused(filters=[filter_], matches=matches) == wrong
     backend = {"name": "b", "port": 80}
-    alone = {key: value for key, value in filter_.items() if key != "backendRefs"}
-    assert refused(filters=[alone], matches=matches[:1], backendRefs=[backend]) is None
+    assert refused(filters=[filter_], matches=matches[:1], backendRefs=[backend]) is None
+
+
+@pytest.mark.parametrize("kind", ["Request", "Response"])
+def test_the_value_of_a_header_is_one_line(kind: str) -> None:
+    changes = {"set": [{"name": "x", "value": "a\r\ny: b"}]}
+    filter_ = {"type": f"{kind}HeaderModifier", f"{kind.lower()}HeaderModifier": changes}
+    wrong = "filters: the value for header x has a line break in it"
+    assert refused(filters=[filter_]) == Refused("UnsupportedValue", wrong)
