@@ -14,6 +14,7 @@ from translator.rules.filters import Redirect
 from translator.rules.gateways import binding, ours
 from translator.rules.http_routes import Fail, Forward
 from translator.rules.matches import HttpMatch, Named, PathExact, PathPattern, PathPrefix
+from translator.rules.mirrors import ALL, Mirror
 from translator.rules.ports import Bound, HttpPort, TcpPort, TlsPort, UdpPort, site, sites
 from translator.rules.streams import Streams
 from translator.rules.tables import Entry, Table, hostnames, virtual_host
@@ -64,12 +65,22 @@ def _add_hosts(tree: Tree, world: World, table: Table) -> None:
 def _add_entry(tree: Tree, world: World, entry: Entry) -> None:
     line = Text(_matched(entry.match)).append(f"  ({entry.name})", style="dim")
     match entry.rule.action:
-        case Forward(shares, failure):
-            _add_shares(tree.add(line), world, shares, f"answers {failure}")
+        case Forward() as forward:
+            leads = tree.add(line)
+            _add_shares(leads, world, forward.shares, f"answers {forward.failure}")
+            _add_mirrors(leads, world, forward.mirrors)
         case Redirect(status):
             tree.add(line.append(f"  redirects with {status}"))
         case Fail(status, message):
             tree.add(line.append(f"  answers {status}: {message}", style="red"))
+
+
+def _add_mirrors(tree: Tree, world: World, mirrors: tuple[Mirror, ...]) -> None:
+    """Draw who gets copies; a mirror that is refused gets none, and its route says why."""
+    for mirror in mirrors:
+        if isinstance(mirror.target, Backend):
+            part = "copies" if mirror.millionths == ALL else f"{mirror.millionths / ALL:.2%} copied"
+            tree.add(Text(f"{part} to ").append_text(_backend(world, mirror.target)))
 
 
 def _add_shares(

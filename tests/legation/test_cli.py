@@ -213,3 +213,18 @@ async def test_running_in_a_cluster_says_so_when_there_is_none(tmp_path: Path) -
     code, _, err = await run_process("run", "--kubeconfig", str(nowhere), "--xds", "127.0.0.1:0")
     assert code == 2
     assert "no way to an API server" in err
+
+
+def test_a_tree_shows_where_copies_go(tmp_path: Path) -> None:
+    mirror = "{type: RequestMirror, requestMirror: {percent: 25, backendRef: {name: NAME, port: 80}}}"
+    filters = ", ".join(mirror.replace("NAME", name) for name in ("cart", "gone"))
+    text = (Path(__file__).parents[2] / "examples" / "http" / "shop.yaml").read_text()
+    answering = "  - backendRefs:\n    - name: store\n"
+    assert answering in text
+    (tmp_path / "a.yaml").write_text(
+        text.replace(answering, f"  - filters: [{filters}]\n{answering.replace('- b', '  b')}")
+    )
+    code, out, _ = run("translate", "-o", "tree", str(tmp_path))
+    assert code == 0
+    assert "25.00% copied to shop/cart:80" in out
+    assert out.count("copied") == 1  # the mirror that is nowhere gets nothing
