@@ -32,7 +32,7 @@ SAYS_NOTHING = {"common", "helpers", "models", "types", "utils"}
 
 MACHINE_PATH = re.compile(r"(?:^|[^\w.-])/(?:work|root|home)/")
 PACKAGE_SOURCE = re.compile(  # a registry's own host, an image's, or an option that names one
-    r"\b(?:registry|proxy|pypi|files|index|mirror)\.[a-z0-9-]+\.(?:org|com|io|dev)\b"
+    r"\b(?:registry|proxy|pypi|files|index|mirror)\.(?:[a-z0-9-]+\.)?(?:org|com|io|dev)\b"
     r"|\b[a-z]+\.io/[a-z0-9-]+/[a-z0-9-]+:|(?:index-url|find-links)[ =]"
 )
 LEFT_FOR_LATER = re.compile(r"\b(?:TO)(?:DO)\b|\b(?:FIX)(?:ME)\b|\bXXX\b")
