@@ -52,12 +52,39 @@ def findings(
     problems: Iterable[Problem], statuses: Mapping[Ref, bytes], broken: Mapping[str, Exception]
 ) -> tuple[Finding, ...]:
     """Gather everything, reading problems first."""
+    told = Told().take(statuses)
+    return together(problems, told, broken)
+
+
+def together(
+    problems: Iterable[Problem], told: Iterable[Finding], broken: Mapping[str, Exception]
+) -> tuple[Finding, ...]:
+    """Put what objects say of themselves between what was not read and what is our own mistake."""
     read = [_unread(problem) for problem in problems]
-    told = [each for ref in sorted(statuses) for each in _of(ref, read_status(statuses[ref]))]
     bugs = [
         Finding(OURS, what, "", f"{type(bug).__name__}: {bug}", REPORT_IT) for what, bug in broken.items()
     ]
     return (*read, *told, *bugs)
+
+
+class Told:
+    """What objects say of themselves, read anew only where it is other bytes than before."""
+
+    def __init__(self) -> None:
+        """Begin without having read anything."""
+        self._read: dict[Ref, tuple[bytes, tuple[Finding, ...]]] = {}
+
+    def take(self, statuses: Mapping[Ref, bytes]) -> tuple[Finding, ...]:
+        """Return what is wrong now, by object."""
+        self._read = {ref: self._one(ref, written) for ref, written in statuses.items()}
+        wrong = sorted(ref for ref, (_, found) in self._read.items() if found)
+        return tuple(each for ref in wrong for each in self._read[ref][1])
+
+    def _one(self, ref: Ref, written: bytes) -> tuple[bytes, tuple[Finding, ...]]:
+        known = self._read.get(ref)
+        if known is not None and known[0] is written:
+            return known
+        return written, tuple(_of(ref, read_status(written)))
 
 
 REPORT_IT = "it stays as it was; please report this with the manifest"

@@ -27,22 +27,37 @@ class Notebook:
 
     def __init__(self) -> None:
         """Begin with nothing written."""
+        self._statuses: Mapping[Ref, Status] = {}
+        self._touched: set[Ref] = set()
         self._judged: dict[Ref, Judged] = {}
         self._written: dict[Ref, bytes] = {}
 
+    def touch(self, ref: Ref) -> None:
+        """Look at an object next time although its status is the same: its generation may be another."""
+        self._touched.add(ref)
+
     def keep(self, world: World, statuses: Mapping[Ref, Status], now: str) -> Mapping[Ref, bytes]:
-        """Write what is due, and return everything that is written."""
-        for ref in self._judged.keys() - statuses.keys():
-            del self._judged[ref], self._written[ref]
-        for ref, status in statuses.items():
+        """Write what is due, and return everything that is written; what nobody touched costs nothing."""
+        for ref in self._due(statuses):
             thing = world.get(_TYPES[ref.kind], ref.name)
             if thing is not None:
-                self._write(ref, thing, status, now)
+                self._write(ref, thing, statuses[ref], now)
+        self._statuses = statuses
+        self._touched.clear()
         return dict(self._written)
 
     def judged(self) -> Mapping[Ref, Judged]:
         """Return what was judged, for whoever writes it elsewhere; an equal verdict is the same object."""
         return dict(self._judged)
+
+    def _due(self, statuses: Mapping[Ref, Status]) -> set[Ref]:
+        """Name what was touched or has another status, having let go of what has none any more."""
+        if statuses is self._statuses:
+            return {ref for ref in self._touched if ref in statuses}
+        for ref in self._judged.keys() - statuses.keys():
+            del self._judged[ref], self._written[ref]
+        other = {ref for ref, status in statuses.items() if self._statuses.get(ref) is not status}
+        return other | {ref for ref in self._touched if ref in statuses}
 
     def _write(self, ref: Ref, thing: Object, status: Status, now: str) -> None:
         judged = Judged(status, thing.metadata.generation)

@@ -84,6 +84,7 @@ class Workbench:
         match change:
             case Put(kind, name, thing):
                 self.world.put(kind, name, thing)
+                self._notebook.touch(Ref(kind.__name__, name))
                 if isinstance(thing, Gateway) and self._asks_envoys:
                     self._await_envoys(name, thing)
             case Stated():

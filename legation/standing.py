@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from legation.addresses import HostPort
-from legation.findings import Finding, findings
+from legation.findings import Finding, Told, together
 from legation.manifests import Problem
 from legation.proxies.handshakes import Handshakes, counted
 from legation.proxies.local import Proxy
@@ -108,6 +108,8 @@ class Standing:
         """Begin with nothing read."""
         self.outcome = Outcome({}, {}, {}, 0.0)
         self.problems: tuple[Problem, ...] = ()
+        self._told = Told()
+        self._found: tuple[Finding, ...] = ()
         self.ready = False
         self.lacks: Callable[[], str] = str  # what a first translation waits for, in words
         self._hub = hub
@@ -116,12 +118,14 @@ class Standing:
 
     def take(self, outcome: Outcome) -> None:
         """Take what a batch led to."""
+        if outcome.statuses is not self.outcome.statuses:
+            self._found = self._told.take(outcome.statuses)
         self.outcome = outcome
         self.ready = True
 
     def found(self) -> tuple[Finding, ...]:
         """Say what is wrong now."""
-        return findings(self.problems, self.outcome.statuses, self.outcome.broken)
+        return together(self.problems, self._found, self.outcome.broken)
 
     def connected(self) -> list[Connected]:
         """Say which Envoys are connected."""

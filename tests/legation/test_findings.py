@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from legation.findings import Finding, findings
+from legation.findings import Finding, Told, findings
 from legation.manifests import Place, Problem
 from translator.names import Name, Ref
 from translator.rules.gateways import CONTROLLER
@@ -74,3 +74,13 @@ def test_a_mistake_of_ours_is_told_with_what_it_is_about() -> None:
     [finding] = findings((), {}, {"cluster shop/pay:443": KeyError("sni")})
     assert (finding.object, finding.message) == ("cluster shop/pay:443", "KeyError: 'sni'")
     assert finding.is_problem
+
+
+def test_what_an_object_says_is_read_again_only_when_it_says_something_else() -> None:
+    told = Told()
+    bad = json.dumps({"conditions": [condition("Accepted", "False")]}).encode()
+    [first, other] = told.take({EDGE: bad, STORE: bad})
+    [again, anew] = told.take({EDGE: bad, STORE: bytes(bytearray(bad))})
+    assert again is first
+    assert (anew == other, anew is other) == (True, False)
+    assert told.take({}) == ()

@@ -6,7 +6,6 @@ A policy that wins and cannot be honoured keeps its port: connections there fail
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from ipaddress import ip_address
 from typing import NamedTuple
 
@@ -23,6 +22,7 @@ from translator.objects.kinds import name_of
 from translator.objects.references import PolicyTargetReference
 from translator.objects.service import Service
 from translator.rules.ca_references import Anchors, CaReference, anchors, ca_reference, worst
+from translator.rules.listener_sets import age
 from translator.rules.tls_options import read_options
 from translator.verdict import Condition, Refused, Verdict, fails, holds
 from translator.world import Fact, Index, World
@@ -101,7 +101,7 @@ POLICIES_BY_TARGET = Index(BackendTLSPolicy, _targets)
 def holder(world: World, target: Target) -> Name | None:
     """Return the policy that goes before all others with exactly this target."""
     rivals = world.where(POLICIES_BY_TARGET, target)
-    return name_of(min(rivals, key=_age)) if rivals else None
+    return name_of(min(rivals, key=age)) if rivals else None
 
 
 @query
@@ -136,11 +136,6 @@ def trust_bundle(world: World, policy: Name) -> str:
     """Return the PEM certificates a policy trusts: its good references' ones, each once, in their order."""
     usable = (anchor for each in _references(world, policy) for anchor in anchors(world, each).usable)
     return "".join(dict.fromkeys(anchor.pem for anchor in usable))
-
-
-def _age(policy: BackendTLSPolicy) -> tuple[bool, datetime, Name]:
-    created = policy.metadata.creation_timestamp
-    return created is None, created or datetime.min.replace(tzinfo=UTC), name_of(policy)
 
 
 @query
