@@ -22,6 +22,7 @@ from xds_server.hub import Hub
 from xds_server.snapshot import CDS, EDS, LDS, RDS
 
 EDGE = Ref("Gateway", Name("infra", "edge"))
+CLASS = Ref("GatewayClass", Name("", "legation"))
 GROUP = "infra/edge"
 SHOP = together(LEGATION_CLASS, gateway("edge", 80), service("store", 8080), route("store", "store"))
 
@@ -68,6 +69,20 @@ def test_the_same_world_gives_the_same_versions_to_a_process_that_starts_anew() 
         assert {name: entry.version for name, entry in first.entries[type_url].items()} == {
             name: entry.version for name, entry in second.entries[type_url].items()
         }
+
+
+def test_a_new_generation_is_observed_even_where_nothing_else_is_to_be_said() -> None:
+    workbench, manifests = Workbench(), Manifests()
+    before = workbench.work(manifests.now(SHOP)).statuses
+    described = SHOP.replace(
+        f"controllerName: {CONTROLLER}", f"controllerName: {CONTROLLER}, description: ours"
+    )
+    assert described != SHOP
+    after = workbench.work(manifests.now(described)).statuses
+    [old], [new] = (json.loads(each[CLASS])["conditions"] for each in (before, after))
+    assert (old["observedGeneration"], new["observedGeneration"]) == (1, 2)
+    assert old["lastTransitionTime"] == new["lastTransitionTime"]
+    assert after[EDGE] is before[EDGE]
 
 
 def test_a_gateway_is_programmed_only_once_its_envoys_say_so() -> None:
