@@ -15,7 +15,7 @@ from legation.authority import proxy_of, server
 from legation.identity_secrets import authority_secret, proxy_secret, server_secret
 from legation.permissions import of_cluster, of_namespaces, of_own_namespace, role
 from legation.proxies.managed import Environment, Wanted, manifests
-from legation.proxies.wishes import settle
+from translator.rules.managed import settle
 from legation.rotation import renewed_leaf, renewed_roots
 from translator.names import Name
 from translator.objects.gateway import Gateway
@@ -23,7 +23,7 @@ from translator.objects.gateway_parameters import GatewayParametersSpec
 from translator.objects.kinds import name_of
 from translator.rules.ports import Bound
 
-CRD = PROJECT / "deploy" / "crds" / "legation.dev_gatewayparameters.yaml"
+CRD = PROJECT / "deploy" / "helm" / "legation" / "crds" / "legation.dev_gatewayparameters.yaml"
 SERVER = "legation-xds.legation-system.svc"
 STRICT = ("apply", "--server-side", "--dry-run=server", "--validate=strict", "--filename=-")
 ALL = {

@@ -44,8 +44,9 @@ KUBE = Module(
         for program in ("kube-apiserver", "kube-controller-manager", "kube-proxy", "kubectl")
     },
 )
+HELM = Module(SOURCES / "helm", {"helm": "helm.sh/helm/v3/cmd/helm"})
 GATEWAY = Module(CONFORMANCE, {"echo-basic": ECHO, SUITE: "."})
-MODULES = (ETCD, KUBE, COREDNS, GATEWAY)
+MODULES = (ETCD, KUBE, COREDNS, HELM, GATEWAY)
 
 
 class Programs(NamedTuple):

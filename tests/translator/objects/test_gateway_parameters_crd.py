@@ -23,7 +23,7 @@ from translator.objects.constraints import Between, Entries, OneOf, Text
 from translator.objects.gateway_parameters import GatewayParametersSpec
 
 ROOT = Path(__file__).parents[3]
-CRD = yaml.safe_load((ROOT / "deploy/crds/legation.dev_gatewayparameters.yaml").read_text())
+CRD = yaml.safe_load((ROOT / "deploy/helm/legation/crds/legation.dev_gatewayparameters.yaml").read_text())
 [VERSION] = CRD["spec"]["versions"]
 SCHEMA = VERSION["schema"]["openAPIV3Schema"]["properties"]["spec"]
 
