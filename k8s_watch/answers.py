@@ -61,6 +61,10 @@ class Failed(Struct, frozen=True):
     lasted: float = 0.0  # seconds for which it went well before
 
 
+class Opened(Struct, frozen=True):
+    """The server agreed to a watch, and says what happens from now on."""
+
+
 class Ended(Struct, frozen=True):
     """The server ended a watch in good order."""
 
@@ -72,7 +76,7 @@ class Waited(Struct, frozen=True):
 
 
 Event = Item | Removed | Bookmark
-Received = Event | Page | Found | Failed | Ended | Waited
+Received = Event | Page | Found | Opened | Failed | Ended | Waited
 
 
 Text = Annotated[str, Meta(min_length=1)]

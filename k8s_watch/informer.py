@@ -1,7 +1,8 @@
 """Keeps somebody told about all objects of a kind: does what list_watch asks for, reads bodies, waits."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Generic, TypeVar
 
@@ -32,11 +33,11 @@ class Informer(Generic[T]):
     ) -> None:
         """Tell `deliver`, which is waited for; without namespaces, of all objects there are."""
         self.kind = kind
-        self.heard = float("-inf")  # when the server last said anything, by the event loop's clock
         self._reader = reader
         self._deliver = deliver
         scopes = namespaces if namespaces and kind.namespaced else ("",)
         self._machines = {namespace: ListWatch(pace) for namespace in scopes}
+        self._heard = dict.fromkeys(scopes, float("-inf"))
         self._unsynced = set(self._machines)
         self._body = body_reader(kind)
 
@@ -51,9 +52,19 @@ class Informer(Generic[T]):
         return next((each.failure for each in self._machines.values() if each.failure), None)
 
     @property
-    def failures(self) -> int:
-        """How many requests have come to nothing so far."""
-        return sum(each.failures for each in self._machines.values())
+    def heard(self) -> float:
+        """When the server last said anything, by the event loop's clock; about the quietest namespace."""
+        return min(self._heard.values())
+
+    @property
+    def held(self) -> int:
+        """How many objects were told and are there."""
+        return sum(each.held for each in self._machines.values())
+
+    @property
+    def failures(self) -> Mapping[int, int]:
+        """How many requests have come to nothing so far, by HTTP's code, or 0 where there was no answer."""
+        return sum((each.failures for each in self._machines.values()), Counter[int]())
 
     @property
     def lists(self) -> int:
@@ -102,7 +113,7 @@ class Informer(Generic[T]):
             if not _goes_on(doing, machine.next):
                 break
         if not isinstance(doing, Wait) and machine.failure is None:
-            self.heard = asyncio.get_running_loop().time()
+            self._heard[namespace] = asyncio.get_running_loop().time()
         if changes:
             await self._deliver(changes)
         await asyncio.sleep(0)  # others have their turn

@@ -10,11 +10,24 @@ on. It holds no objects, only their versions. What it keeps to:
 """
 
 import random
+from collections import Counter
 from collections.abc import Callable
 
 from msgspec import Raw, Struct
 
-from k8s_watch.answers import Bookmark, Ended, Event, Failed, Found, Item, Page, Received, Removed, Waited
+from k8s_watch.answers import (
+    Bookmark,
+    Ended,
+    Event,
+    Failed,
+    Found,
+    Item,
+    Opened,
+    Page,
+    Received,
+    Removed,
+    Waited,
+)
 from k8s_watch.change import Absent, Change, Gone, Put, Synced
 from k8s_watch.kind import ObjectName
 
@@ -81,7 +94,7 @@ class ListWatch:
         self.api_version = ""
         self.absent = False
         self.failure: Failed | None = None  # what stands between us and the newest, if anything
-        self.failures = 0  # ever
+        self.failures: Counter[int] = Counter()  # ever, by their codes
         self.lists = 0  # ever begun
         self._pace = pace or Pace()
         self._held: dict[ObjectName, str] = {}
@@ -93,6 +106,11 @@ class ListWatch:
         self._streams_lists = True
         self._distrusts_stream = False
 
+    @property
+    def held(self) -> int:
+        """How many objects were told and are there."""
+        return len(self._held)
+
     def receive(self, got: Received) -> list[Change[Raw]]:
         """Take in what came of `next`, which is then the next thing to do."""
         match got:
@@ -102,6 +120,8 @@ class ListWatch:
                 return self._page(got)
             case Found():
                 return self._found(got.api_version)
+            case Opened():
+                self._opened()
             case Failed() | Ended():
                 self._over(got)
             case Waited():
@@ -199,6 +219,11 @@ class ListWatch:
 
     # what went wrong
 
+    def _opened(self) -> None:
+        """A quiet watch is as good as one that has something to say; a list is good when it is complete."""
+        if self.next != Watch():
+            self.failure = None
+
     def _over(self, end: Failed | Ended) -> None:
         """A request came to nothing, or a watch came to its end: in good order it goes on at once."""
         doing = self.next
@@ -218,7 +243,7 @@ class ListWatch:
     def _fail(self, doing: Probe | List | Watch, failed: Failed) -> None:
         """Try again, at once only where that is promising and was not tried just now."""
         self.failure = failed
-        self.failures += 1
+        self.failures[failed.code] += 1
         self._in_a_row += 1
         prompt = failed.code in REFUSALS | {NOT_FOUND, EXPIRED} and self._in_a_row == 1
         seconds = 0.0 if prompt else self._pace.after(self._in_a_row, failed.retry_after)

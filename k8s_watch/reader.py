@@ -15,6 +15,7 @@ from k8s_watch.answers import (
     Failed,
     Found,
     Item,
+    Opened,
     Page,
     Received,
     read_events,
@@ -92,10 +93,11 @@ class Reader:
         return await self._read(where.place(name).path(), read_item)
 
     async def watch(self, where: Where, ask: Watch) -> AsyncGenerator[list[Received]]:
-        """Yield events as they come; the last of all tells how it ended."""
+        """Yield that it stands, then events as they come; the last of all tells how it ended."""
         began = time.monotonic()
         try:
             async with self._server.send(self._watch_call(where, ask)) as response:
+                yield [Opened()]
                 async for events in _events(response.content, self._limits.line):
                     yield events
         except RequestError as error:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec import Raw
 
-from k8s_watch.answers import Bookmark, Ended, Failed, Found, Item, Page, Received, Removed, Waited
+from k8s_watch.answers import Bookmark, Ended, Failed, Found, Item, Opened, Page, Received, Removed, Waited
 from k8s_watch.change import Absent, Change, Gone, Put, Synced
 from k8s_watch.kind import ObjectName
 from k8s_watch.list_watch import Action, List, ListWatch, Pace, Probe, Wait, Watch
@@ -79,7 +79,7 @@ def test_a_server_that_refuses_to_stream_lists_is_asked_for_pages_at_once_and_ev
     assert asks(machine) == Wait(0.0, List())
     tell(machine, Waited(), Page((), "10"), Failed(410, "too old"))
     assert asks(machine) == Wait(0.0, List())
-    assert machine.failures == 1
+    assert machine.failures == {410: 1}
 
 
 def test_a_server_that_has_not_understood_what_a_streamed_list_is_shows_it_by_its_bookmark() -> None:
@@ -180,7 +180,7 @@ def test_a_watch_goes_on_where_the_last_one_ended(last: Received) -> None:
     machine = watching(item("a", "1"))
     tell(machine, last, Bookmark("9"), Ended(lasted=300.0))
     assert asks(machine) == Wait(0.0, Watch("12"))
-    assert machine.failures == 0
+    assert machine.failures == {}
 
 
 @pytest.mark.parametrize("code", [0, 401, 403, 429, 500, 503, 504])
@@ -247,6 +247,40 @@ def test_a_quiet_watch_that_lasted_makes_it_patient_again() -> None:
     machine = watching()
     waits(machine, [Failed(503, "no")] * 2)
     assert waits(machine, [Failed(0, "reset", lasted=60.0)]) == [1.0]
+
+
+def test_a_watch_that_stands_again_is_well_even_if_nothing_happens() -> None:
+    machine = watching()
+    tell(machine, Failed(503, "no"), Waited())
+    assert machine.failure == Failed(503, "no")
+    assert tell(machine, Opened()) == []
+    assert machine.failure is None
+    assert asks(machine) == Watch("10")
+
+
+def test_a_list_that_has_only_begun_to_stream_brings_nobody_up_to_date() -> None:
+    machine = ListWatch(PACE)
+    tell(machine, Found("v1"), Bookmark("10", ends_list=True), Failed(410, "too old"), Waited(), Opened())
+    assert machine.failure == Failed(410, "too old")
+    tell(machine, Bookmark("20", ends_list=True))
+    assert machine.failure is None
+
+
+def test_watches_that_are_agreed_to_and_fail_at_once_are_not_asked_for_without_a_pause() -> None:
+    machine = watching()
+    waits = []
+    for _ in range(2):
+        tell(machine, Opened(), Failed(0, "no"))
+        waits.append(asks(machine))
+        tell(machine, Waited())
+    assert waits == [Wait(1.0, Watch("10")), Wait(2.0, Watch("10"))]
+
+
+def test_it_counts_the_objects_that_are_there() -> None:
+    machine = watching(item("a", "1"), item("b", "2"))
+    assert machine.held == 2
+    tell(machine, Removed(name("a"), "11"))
+    assert machine.held == 1
 
 
 def test_lists_that_lead_to_nothing_but_refused_watches_are_not_asked_for_without_a_pause() -> None:
