@@ -17,8 +17,8 @@ from legation.addresses import HostPort
 from legation.authority import proxy_of, server
 from legation.identity import proven_group
 from legation.identity_secrets import proxy_secret
-from legation.proxies.managed import Environment, Wanted, manifests
-from legation.proxies.wishes import settle
+from legation.proxies.managed import Environment, manifests
+from legation.proxies.wanted import Wanted
 from legation.publish import Offers, Publisher
 from legation.rotation import bundle, renewed_leaf, renewed_roots
 from translator.names import Name
@@ -27,6 +27,7 @@ from translator.objects.gateway_class import GatewayClass
 from translator.objects.gateway_parameters import GatewayParametersSpec
 from translator.objects.kinds import name_of
 from translator.rules.gateways import CONTROLLER
+from translator.rules.managed import settle
 from translator.rules.ports import Bound
 from translator.translate import INDEXES, translate
 from translator.world import World
@@ -83,7 +84,7 @@ async def proxies(namespace: str) -> AsyncIterator[None]:
     """Run two, until they are asked whether they are ready and say so."""
     its = gateway(namespace)
     parameters = {"envoy": {"replicas": 2}, "service": {"type": "ClusterIP"}}
-    wishes = settle(IMAGE, msgspec.convert(parameters, GatewayParametersSpec))
+    wishes = settle(msgspec.convert(parameters, GatewayParametersSpec))
     async with control_plane(its) as xds:
         environment = Environment(xds, SERVER, IMAGE, drain=3)
         made = manifests(Wanted(its, (Bound(name_of(its), 80),), wishes), environment)

@@ -14,13 +14,14 @@ from legation.addresses import HostPort
 from legation.authority import proxy_of, server
 from legation.identity_secrets import authority_secret, proxy_secret, server_secret
 from legation.permissions import of_cluster, of_namespaces, of_own_namespace, role
-from legation.proxies.managed import Environment, Wanted, manifests
-from translator.rules.managed import settle
+from legation.proxies.managed import Environment, manifests
+from legation.proxies.wanted import Wanted
 from legation.rotation import renewed_leaf, renewed_roots
 from translator.names import Name
 from translator.objects.gateway import Gateway
 from translator.objects.gateway_parameters import GatewayParametersSpec
 from translator.objects.kinds import name_of
+from translator.rules.managed import settle
 from translator.rules.ports import Bound
 
 CRD = PROJECT / "deploy" / "helm" / "legation" / "crds" / "legation.dev_gatewayparameters.yaml"
@@ -64,7 +65,7 @@ def test_a_gateways_proxies_are_what_an_api_server_takes(namespace: str, spec: o
     its = gateway(namespace, name)
     bound = Bound(name_of(its), 80), Bound(name_of(its), 53, "UDP")
     said = msgspec.convert(spec, GatewayParametersSpec)
-    wanted = Wanted(its, bound, settle("example.com/envoy:v1", said))
+    wanted = Wanted(its, bound, settle(said))
     made = manifests(wanted, Environment(HostPort(SERVER, 18000), SERVER, "example.com/envoy:v1"))
     taken = kubectl(*STRICT, given="\n---\n".join(map(json.dumps, made)))
     assert len(taken.splitlines()) == len(made) == (6 if spec else 4)

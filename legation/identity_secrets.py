@@ -4,12 +4,13 @@ from base64 import b64encode
 from collections.abc import Mapping
 
 from legation.authority import Credential, read
-from legation.proxies.belonging import MANAGED_BY, belonging, proxy_name
+from legation.proxies.belonging import MANAGED_BY, belonging
 from legation.rotation import bundle
 from translator.names import Name
 from translator.objects.gateway import Gateway
 from translator.objects.kinds import name_of
 from translator.objects.secret import Secret
+from translator.rules.managed import proxy_name
 
 CERTIFICATE, KEY, ROOTS = "tls.crt", "tls.key", "ca.crt"
 MOST_ROOTS = 8  # there are two during a rotation; a few more if somebody set the clock

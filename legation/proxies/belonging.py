@@ -1,31 +1,11 @@
-"""What the objects of a managed Gateway are called, how they are labelled, and whose they are (GEP-1762)."""
+"""How the objects of a managed Gateway are labelled, and whose they are (GEP-1762)."""
 
-import re
-from hashlib import sha256
-
-from translator.names import Name
 from translator.objects.gateway import Gateway
+from translator.rules.managed import short
 
-LONGEST = 63  # of a Service's name and of a label's value
-PREFIX = "legation-"  # a Service's name begins with a letter, and a Gateway's need not
-DIGEST = 10
 GATEWAY_LABEL = "gateway.networking.k8s.io/gateway-name"
 CLASS_LABEL = "gateway.networking.k8s.io/gateway-class-name"
 MANAGED_BY = "app.kubernetes.io/managed-by"
-LOOKS_SHORTENED = re.compile(rf".*-[0-9a-f]{{{DIGEST}}}")
-
-
-def proxy_name(gateway: Name) -> Name:
-    """Name whatever is made for a Gateway: the same always, and no other Gateway's."""
-    return Name(gateway.namespace, PREFIX + short(gateway.name, LONGEST - len(PREFIX)))
-
-
-def short(name: str, longest: int = LONGEST) -> str:
-    """Write a name as a label; one that must change for that, or looks as if it had, gets a digest."""
-    if len(name) <= longest and "." not in name and not LOOKS_SHORTENED.fullmatch(name):
-        return name
-    digest = sha256(name.encode()).hexdigest()[:DIGEST]
-    return f"{name.replace('.', '-')[: longest - DIGEST - 1].rstrip('-')}-{digest}"
 
 
 def selecting(gateway: Gateway) -> dict[str, str]:

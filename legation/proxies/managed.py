@@ -13,14 +13,12 @@ from msgspec import Struct
 
 from legation.addresses import HostPort, WatchedFiles
 from legation.bootstrap import Start, as_fields, bootstrap
-from legation.proxies.belonging import belonging, proxy_name, selecting
+from legation.proxies.belonging import belonging, selecting
 from legation.proxies.probed import READY, probed
-from legation.proxies.wishes import Wishes
+from legation.proxies.wanted import Wanted
 from legation.watched_secrets import watched_secrets
-from translator.names import Name
-from translator.objects.gateway import Gateway
 from translator.objects.kinds import name_of
-from translator.rules.ports import Bound
+from translator.rules.managed import Wishes
 
 ADMIN = HostPort("127.0.0.1", 19000)
 PROBES = 19001
@@ -41,19 +39,6 @@ class Environment(Struct, frozen=True):
     image: str
     system_roots: Path = Path("/etc/ssl/certs/ca-certificates.crt")  # in the image
     drain: int = 20  # seconds; longer than others take to hear that a pod has gone
-
-
-class Wanted(Struct, frozen=True):
-    """A Gateway whose proxies are managed, with the ports that it has and how it wants to be run."""
-
-    gateway: Gateway
-    ports: tuple[Bound, ...]
-    wishes: Wishes
-
-    @property
-    def name(self) -> Name:
-        """Name all of its objects."""
-        return proxy_name(name_of(self.gateway))
 
 
 def manifests(wanted: Wanted, environment: Environment) -> tuple[Manifest, ...]:
@@ -146,7 +131,7 @@ def _container(wanted: Wanted, environment: Environment) -> Manifest:
     resources = {"requests": wishes.resources.requests, "limits": wishes.resources.limits}
     return {
         "name": "envoy",
-        "image": wishes.image,
+        "image": wishes.image or environment.image,
         "command": ["envoy"],
         "args": _arguments(wishes, environment),
         "env": [{"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from legation.addresses import HostPort
-from legation.proxies.belonging import proxy_name, short
-from legation.proxies.managed import Environment, Manifest, Wanted, manifests
-from legation.proxies.wishes import settle
+from legation.proxies.managed import Environment, Manifest, manifests
+from legation.proxies.wanted import Wanted
 from translator.names import Name
 from translator.objects.gateway import Gateway
 from translator.objects.gateway_parameters import GatewayParametersSpec
+from translator.rules.managed import proxy_name, settle, short
 from translator.rules.ports import Bound
 
 EDGE = Name("infra", "edge")
@@ -36,7 +36,7 @@ def said(**spec: object) -> GatewayParametersSpec:
 
 
 def made(*specs: GatewayParametersSpec, of: Gateway | None = None) -> dict[str, Manifest]:
-    wanted = Wanted(of or gateway(), PORTS, settle(ENVIRONMENT.image, *specs))
+    wanted = Wanted(of or gateway(), PORTS, settle(*specs))
     return {str(each["kind"]): each for each in manifests(wanted, ENVIRONMENT)}
 
 
@@ -154,7 +154,7 @@ def test_a_single_proxy_does_not_hold_up_the_drain_of_its_node() -> None:
 
 
 def test_a_gateway_without_ports_has_no_service() -> None:
-    wanted = Wanted(gateway(), (), settle(ENVIRONMENT.image))
+    wanted = Wanted(gateway(), (), settle())
     assert "Service" not in {each["kind"] for each in manifests(wanted, ENVIRONMENT)}
 
 
@@ -187,7 +187,7 @@ def test_a_changed_bootstrap_replaces_the_pods_and_a_changed_port_does_not() -> 
     def template(wanted: Wanted, environment: Environment) -> object:
         return at(manifests(wanted, environment)[2], "spec/template")
 
-    wanted = Wanted(gateway(), PORTS, settle(ENVIRONMENT.image))
+    wanted = Wanted(gateway(), PORTS, settle())
     fewer = msgspec.structs.replace(wanted, ports=PORTS[:1])
     elsewhere = msgspec.structs.replace(ENVIRONMENT, server_name="elsewhere")
     assert template(wanted, ENVIRONMENT) == template(fewer, ENVIRONMENT)

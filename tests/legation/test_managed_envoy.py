@@ -14,14 +14,15 @@ from cryptography import x509
 from legation.addresses import HostPort
 from legation.authority import Credential, Lifetime, issue, make_root, proxy_of, server
 from legation.identity import proven_group
-from legation.proxies.managed import ADMIN, CONFIGURATION, IDENTITY, PROBES, Environment, Wanted, manifests
-from legation.proxies.wishes import settle
+from legation.proxies.managed import ADMIN, CONFIGURATION, IDENTITY, PROBES, Environment, manifests
+from legation.proxies.wanted import Wanted
 from legation.rotation import bundle
 from tests.legation.running import free_port
 from tests.loopback import ask
 from tests.real_envoy import RunningEnvoy, running_envoy, until
 from translator.names import Name
 from translator.objects.gateway import Gateway
+from translator.rules.managed import settle
 from xds_server.hub import Hub
 from xds_server.service import Address, Proof, Terms, mutual_tls, serving
 from xds_server.snapshot import CDS, LDS, Snapshot
@@ -115,7 +116,7 @@ async def pod(desk: Desk, xds: int, home: Path) -> AsyncIterator[tuple[Pod, Runn
     roots = home / "roots.pem"
     roots.write_text(desk.root.certificate)
     environment = Environment(HostPort("localhost", xds), "localhost", "envoy", system_roots=roots)
-    preparation = list(manifests(Wanted(GATEWAY, (), settle("envoy")), environment))
+    preparation = list(manifests(Wanted(GATEWAY, (), settle()), environment))
     made = Pod(home, free_port(), free_port(), preparation)
     made.show(desk.envoy(), desk.roots)
     async with running_envoy(made.bootstrap()) as envoy:

@@ -5,12 +5,13 @@ import pytest
 
 from legation.addresses import HostPort
 from legation.permissions import JUDGED, MADE, Permission, of_cluster, of_namespaces, of_own_namespace, role
-from legation.proxies.managed import Environment, Wanted, manifests
-from legation.proxies.wishes import settle
+from legation.proxies.managed import Environment, manifests
+from legation.proxies.wanted import Wanted
 from translator.names import Name
 from translator.objects.gateway import Gateway
 from translator.objects.gateway_parameters import GatewayParametersSpec
 from translator.objects.kinds import KINDS, KindInfo
+from translator.rules.managed import settle
 from translator.rules.ports import Bound
 
 EVERYTHING = (*of_cluster(), *of_namespaces(managed=True), *of_own_namespace())
@@ -51,14 +52,14 @@ def test_without_managed_proxies_nothing_is_written_but_statuses_and_events() ->
     }
     statuses = {(resource, verb) for resource, verb in writing if resource.endswith("/status")}
     assert {verb for _, verb in statuses} == {"patch"}
-    assert writing - statuses == {("events", "create")}
+    assert writing - statuses == {("events", "create"), ("events", "patch")}
 
 
 def test_what_is_made_for_a_gateway_may_be_made() -> None:
     said = msgspec.convert(
         {"envoy": {"autoscaling": {"minReplicas": 2, "maxReplicas": 3}}}, GatewayParametersSpec
     )
-    wanted = Wanted(GATEWAY, (Bound(Name("infra", "edge"), 80),), settle("envoy", said))
+    wanted = Wanted(GATEWAY, (Bound(Name("infra", "edge"), 80),), settle(said))
     made = manifests(wanted, Environment(HostPort("xds", 18000), "xds", "envoy"))
     plurals = {f"{each['kind']}s".lower() for each in made} | {"secrets"}
     assert plurals == {resource for _, resource in MADE}

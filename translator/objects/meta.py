@@ -19,7 +19,6 @@ class ObjectMeta(Part, frozen=True):
 
     also: ClassVar[frozenset[str]] = frozenset({
         "deletionGracePeriodSeconds",
-        "deletionTimestamp",
         "finalizers",
         "generateName",
         "managedFields",
@@ -33,6 +32,7 @@ class ObjectMeta(Part, frozen=True):
     uid: str = ""
     generation: int = 0
     creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
 

@@ -27,7 +27,6 @@ class ServiceSpec(Part, frozen=True):
 
     also: ClassVar[frozenset[str]] = frozenset({
         "allocateLoadBalancerNodePorts",
-        "externalIPs",
         "externalTrafficPolicy",
         "healthCheckNodePort",
         "internalTrafficPolicy",
@@ -46,6 +45,7 @@ class ServiceSpec(Part, frozen=True):
     selector: dict[str, str] = field(default_factory=dict)
     cluster_ip: str = field(default="", name="clusterIP")
     cluster_ips: tuple[str, ...] = field(default=(), name="clusterIPs")
+    external_ips: tuple[str, ...] = field(default=(), name="externalIPs")
     ip_families: tuple[Annotated[str, _FAMILY], ...] = ()
     external_name: str = ""
 

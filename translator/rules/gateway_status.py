@@ -1,5 +1,7 @@
 """What GatewayClasses, Gateways and ListenerSets are told about themselves."""
 
+from ipaddress import ip_address
+
 from msgspec import structs
 
 from translator.memo import query
@@ -10,8 +12,10 @@ from translator.rules.attachment import attached
 from translator.rules.backend_tls_status import crowded_out
 from translator.rules.certificates import server_certificate_warning
 from translator.rules.features import SUPPORTED
+from translator.rules.frontend_validation import insecure
 from translator.rules.gateways import Delivery, binding, class_refusal, refusal
 from translator.rules.listener_sets import SETS_BY_GATEWAY, Slot, gateway_of, set_refusal, slots
+from translator.rules.managed import Upkeep, is_managed, proxy_name, reached_at
 from translator.rules.ports import sites
 from translator.rules.route_status import route_refusal
 from translator.rules.status import (
@@ -47,11 +51,11 @@ def _gateway_status(world: World, name: Name) -> GatewayStatus:
     own = [slot for slot in slots(world, name) if slot.owner.kind == "Gateway"]
     sets = world.names_where(SETS_BY_GATEWAY, name)
     return GatewayStatus(
-        conditions=(_accepted(world, name), _programmed(world, name)),
+        conditions=tuple(
+            filter(None, (_accepted(world, name), _programmed(world, name), insecure(world, name)))
+        ),
         listeners=tuple(_listener_status(world, slot) for slot in own),
-        addresses=tuple(Address("IPAddress", value) for value in binding(world, name))
-        if sites(world, name)
-        else (),
+        addresses=_addresses(world, name) if sites(world, name) else (),
         attached_listener_sets=sum(_joins(world, each) for each in sets),
     )
 
@@ -94,6 +98,17 @@ def _good(world: World, slot: Slot) -> bool:
     return each.conflict is None and each.refusal is None
 
 
+def _addresses(world: World, name: Name) -> tuple[Address, ...]:
+    """Return where clients find a Gateway; of proxies that others run, only what it says itself is known."""
+    if is_managed(world, name):
+        return reached_at(world, name)
+    return tuple(Address("IPAddress", value) for value in binding(world, name) if not _is_any(value))
+
+
+def _is_any(value: str) -> bool:
+    return ip_address(value).is_unspecified
+
+
 def _accepted(world: World, name: Name) -> Condition:
     if (broken := refusal(world, name)) is not None:
         return fails("Accepted", broken.reason, broken.message)
@@ -112,7 +127,20 @@ def _programmed(world: World, name: Name) -> Condition:
         return fails("Programmed", "Invalid", "the Gateway is not accepted")
     if not sites(world, name):
         return fails("Programmed", "Invalid", "no listener can be served: see each listener's conditions")
-    return _delivered(world, name)
+    return _upheld(world, name) or _delivered(world, name)
+
+
+def _upheld(world: World, name: Name) -> Condition | None:
+    """Say what keeps a Gateway's own proxies from being there and reached, if anything."""
+    if not is_managed(world, name):
+        return None
+    upkeep = world.get(Upkeep, name)
+    if upkeep is not None and upkeep.trouble:
+        return fails("Programmed", "NoResources", upkeep.trouble)
+    if not reached_at(world, name):
+        message = f"waiting for an address of Service {proxy_name(name)}"
+        return fails("Programmed", "AddressNotAssigned", message)
+    return None
 
 
 def _delivered(world: World, name: Name) -> Condition:
@@ -148,16 +176,16 @@ def _listener_status(world: World, slot: Slot) -> ListenerStatus:
         supported_kinds=tuple(RouteKind(GATEWAY_GROUP, kind) for kind in each.kinds),
         attached_routes=sum(route_refusal(world, route) is None for route in guests),
         conditions=(
-            *listeners.conditions(each, _warning(world, each)),
+            *listeners.conditions(each, _warnings(world, each)),
             _listener_programmed(world, slot, each),
         ),
     )
 
 
-def _warning(world: World, each: listeners.Listening) -> str:
+def _warnings(world: World, each: listeners.Listening) -> str:
     """Say which shown certificates clients will refuse: the clock decides, so no plan may ask for it."""
     found = (server_certificate_warning(world, name) for name in each.certificates)
-    return "; ".join(warning for warning in found if warning)
+    return "; ".join(warning for warning in (*found, *each.warnings) if warning)
 
 
 def _listener_programmed(world: World, slot: Slot, each: listeners.Listening) -> Condition:

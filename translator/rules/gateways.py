@@ -11,6 +11,7 @@ from translator.objects.gateway_class import GatewayClass
 from translator.objects.gateway_parameters import GatewayParameters
 from translator.objects.kinds import LEGATION_GROUP
 from translator.objects.references import GATEWAY_GROUP
+from translator.rules.managed import is_managed
 from translator.verdict import Refused
 from translator.world import Fact, Index, World
 
@@ -72,9 +73,11 @@ def refusal(world: World, name: Name) -> Refused | None:
 
 @query
 def binding(world: World, name: Name) -> tuple[str, ...]:
-    """Return the addresses that a Gateway's listeners bind to."""
-    asked = world.must(Gateway, name).spec.addresses
+    """Return the addresses that a Gateway's listeners bind to; in a pod of ours, others are its Service's."""
     ordinary = world.fact(BINDING).address
+    if is_managed(world, name):
+        return (ordinary,)
+    asked = world.must(Gateway, name).spec.addresses
     return tuple(dict.fromkeys(address.value or ordinary for address in asked)) or (ordinary,)
 
 

@@ -1,0 +1,147 @@
+"""Which Gateways have their proxies run for them, how, under which name, and where these are reached."""
+
+import re
+from collections.abc import Iterable
+from hashlib import sha256
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from translator.memo import query
+from translator.names import Name
+from translator.objects.gateway import Gateway
+from translator.objects.gateway_class import GatewayClass
+from translator.objects.gateway_parameters import (
+    AutoscalingParameters,
+    GatewayParameters,
+    GatewayParametersSpec,
+    ResourceParameters,
+)
+from translator.objects.service import Service
+from translator.rules.status import Address
+from translator.world import Fact, World
+
+T = TypeVar("T")
+
+RUNS_PROXIES = Fact("whether proxies are run for Gateways that do not say otherwise", otherwise=False)
+MODEST = ResourceParameters(requests={"cpu": "100m", "memory": "128Mi"})
+LONGEST = 63  # of a Service's name and of a label's value
+PREFIX = "legation-"  # a Service's name begins with a letter, and a Gateway's need not
+DIGEST = 10
+LOOKS_SHORTENED = re.compile(rf".*-[0-9a-f]{{{DIGEST}}}")
+NO_CLUSTER_IP = ("", "None")
+
+
+class Upkeep(Struct, frozen=True):
+    """What stands in the way of a Gateway's proxies: an input, put by whoever runs them."""
+
+    trouble: str = ""
+
+
+class Wishes(Struct, frozen=True):
+    """Everything that parameters may set, settled."""
+
+    managed: bool
+    image: str | None  # None is whatever the control plane was told to use
+    replicas: int
+    autoscaling: AutoscalingParameters | None
+    resources: ResourceParameters
+    concurrency: int
+    log_level: str
+    service_type: str
+
+
+def settle(*said: GatewayParametersSpec | None) -> Wishes:
+    """Merge field by field: whoever comes first in `said` decides, which is the class before the Gateway."""
+    specs = [spec for spec in said if spec is not None]
+    envoys = [spec.envoy for spec in specs]
+    return Wishes(
+        managed=_first((spec.proxies for spec in specs), "Managed") == "Managed",
+        image=_first((envoy.image for envoy in envoys), None),
+        replicas=_first((envoy.replicas for envoy in envoys), 1),
+        autoscaling=_first((envoy.autoscaling for envoy in envoys), None),
+        resources=_first((envoy.resources for envoy in envoys), MODEST),
+        concurrency=_first((envoy.concurrency for envoy in envoys), 2),
+        log_level=_first((envoy.log_level for envoy in envoys), "warning"),
+        service_type=_first((spec.service.type for spec in specs), "LoadBalancer"),
+    )
+
+
+@query
+def wishes(world: World, gateway: Name) -> Wishes:
+    """Return how a Gateway's proxies are run: what its class says, what it says itself, then defaults."""
+    its = world.must(Gateway, gateway)
+    class_ = world.get(GatewayClass, Name("", its.spec.gateway_class_name))
+    by_class = class_.spec.parameters_ref if class_ else None
+    by_gateway = its.spec.infrastructure.parameters_ref if its.spec.infrastructure else None
+    return settle(
+        _said(world, Name(by_class.namespace or "", by_class.name) if by_class else None),
+        _said(world, Name(gateway.namespace, by_gateway.name) if by_gateway else None),
+    )
+
+
+@query
+def is_managed(world: World, gateway: Name) -> bool:
+    """Say whether a Gateway's proxies are run for it."""
+    return world.fact(RUNS_PROXIES) and wishes(world, gateway).managed
+
+
+@query
+def reached_at(world: World, gateway: Name) -> tuple[Address, ...]:
+    """Return where the Service in front of a Gateway's proxies is reached; nothing until that is known."""
+    service = world.get(Service, proxy_name(gateway))
+    if service is None:
+        return ()
+    given = _given(service)
+    if service.spec.type != "LoadBalancer":
+        ips = service.spec.cluster_ips or (service.spec.cluster_ip,)
+        given = (*(Address("IPAddress", ip) for ip in ips if ip not in NO_CLUSTER_IP), *given)
+    taken_in = (Address("IPAddress", ip) for ip in service.spec.external_ips)
+    return tuple(dict.fromkeys((*given, *taken_in)))
+
+
+def proxy_name(gateway: Name) -> Name:
+    """Name whatever is made for a Gateway: the same always, and no other Gateway's."""
+    return Name(gateway.namespace, PREFIX + short(gateway.name, LONGEST - len(PREFIX)))
+
+
+def short(name: str, longest: int = LONGEST) -> str:
+    """Write a name as a label; one that must change for that, or looks as if it had, gets a digest."""
+    if len(name) <= longest and "." not in name and not LOOKS_SHORTENED.fullmatch(name):
+        return name
+    digest = sha256(name.encode()).hexdigest()[:DIGEST]
+    return f"{name.replace('.', '-')[: longest - DIGEST - 1].rstrip('-')}-{digest}"
+
+
+class _Ingress(Struct, frozen=True):
+    ip: str = ""
+    hostname: str = ""
+
+
+class _LoadBalancer(Struct, frozen=True):
+    ingress: tuple[_Ingress, ...] = ()
+
+
+class _ServiceStatus(Struct, frozen=True, rename="camel"):
+    load_balancer: _LoadBalancer = _LoadBalancer()
+
+
+def _given(service: Service) -> tuple[Address, ...]:
+    """Read what a load balancer's controller gave."""
+    status = msgspec.json.decode(bytes(service.status) or b"{}", type=_ServiceStatus)
+    found = status.load_balancer.ingress
+    return tuple(
+        Address("IPAddress", each.ip) if each.ip else Address("Hostname", each.hostname)
+        for each in found
+        if each.ip or each.hostname
+    )
+
+
+def _said(world: World, parameters: Name | None) -> GatewayParametersSpec | None:
+    found = world.get(GatewayParameters, parameters) if parameters else None
+    return found.spec if found else None
+
+
+def _first(said: Iterable[T | None], otherwise: T) -> T:
+    return next((value for value in said if value is not None), otherwise)
