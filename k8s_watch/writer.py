@@ -1,5 +1,6 @@
 """HTTP: writes one object's status, retrying a conflict; creates Events; applies and deletes objects."""
 
+import hashlib
 import socket
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -17,7 +18,8 @@ from k8s_watch.merge_patch import Fields, merge_patch
 CONFLICT = 409
 MOST_TRIES = 5
 WITHIN = 30.0  # seconds
-EVENT_LIMITS = {"action": 128, "reason": 128, "note": 1024}  # what the API server takes
+EVENT_LIMITS = {"action": 128, "reason": 128, "note": 1024}  # bytes, as the API server counts
+LONGEST_NAME = 253
 
 
 class Status(Struct, frozen=True):
@@ -45,7 +47,10 @@ Outcome = Written | Unchanged | Missing | Failed
 
 
 class Happening(Struct, frozen=True):
-    """What an Event tells of an object: `type` is Normal or Warning, the note is for people."""
+    """What an Event tells of an object: `type` is Normal or Warning, the note is for people.
+
+    What happens again while its Event is kept is counted there; what is told once is left as it is.
+    """
 
     regarding: Place
     kind: str
@@ -54,10 +59,19 @@ class Happening(Struct, frozen=True):
     reason: str
     action: str
     note: str
+    once: bool = False
 
 
 class _Object(Struct, frozen=True):
     status: Raw = Raw(b"{}")
+
+
+class _Series(Struct, frozen=True):
+    count: int = 1
+
+
+class _Event(Struct, frozen=True):
+    series: _Series = _Series()
 
 
 class Writer:
@@ -90,10 +104,13 @@ class Writer:
         return Failed(CONFLICT, f"{MOST_TRIES} times somebody else wrote first")
 
     async def announce(self, happening: Happening) -> Outcome:
-        """Create an Event, in the object's namespace or in `default`."""
+        """Tell of an object by an Event, in its namespace or in `default`: one for all who say the same."""
         namespace = happening.regarding.namespace or "default"
-        event = msgspec.json.encode(self._event(happening, namespace))
-        return await self.create(Place("events.k8s.io/v1", "events", namespace), event)
+        place = Place("events.k8s.io/v1", "events", namespace, _event_name(happening))
+        outcome = await self.create(place, msgspec.json.encode(self._event(happening, place)))
+        if not _is_conflict(outcome):
+            return outcome
+        return Unchanged() if happening.once else await self._count(place)
 
     async def create(self, place: Place, manifest: bytes) -> Outcome:
         """Create an object; that there is one already is a conflict."""
@@ -147,14 +164,27 @@ class Writer:
         except RequestError as error:
             return Missing() if error.failed.code == NOT_FOUND else error.failed
 
-    def _event(self, happening: Happening, namespace: str) -> dict[str, object]:
+    async def _count(self, place: Place) -> Outcome:
+        """Note in an Event that it happened again; who counts at the same time counts for both."""
+        found = await self.read(place)
+        if not isinstance(found, Item):
+            return found
+        count = msgspec.json.decode(found.body, type=_Event).series.count + 1
+        series = {"count": count, "lastObservedTime": _now()}
+        body = msgspec.json.encode({"metadata": {"resourceVersion": found.version}, "series": series})
+        content_type = "application/merge-patch+json"
+        return await self._write(
+            Call("PATCH", place.path(), body=body, content_type=content_type, total=WITHIN)
+        )
+
+    def _event(self, happening: Happening, place: Place) -> dict[str, object]:
         regarding = happening.regarding
-        texts = {name: getattr(happening, name)[:limit] for name, limit in EVENT_LIMITS.items()}
+        texts = {name: _cut(getattr(happening, name), limit) for name, limit in EVENT_LIMITS.items()}
         return texts | {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
-            "metadata": {"generateName": f"{regarding.name}.", "namespace": namespace},
-            "eventTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            "metadata": {"name": place.name, "namespace": place.namespace},
+            "eventTime": _now(),
             "type": happening.type,
             "reportingController": self._manager,
             "reportingInstance": self._instance,
@@ -166,6 +196,21 @@ class Writer:
                 "uid": happening.uid,
             },
         }
+
+
+def _event_name(happening: Happening) -> str:
+    """Name an Event by what it says, so that whoever says the same finds it."""
+    said = (happening.kind, happening.uid, happening.type, happening.reason, happening.note)
+    digest = hashlib.blake2s(msgspec.json.encode(said), digest_size=8).hexdigest()
+    return f"{happening.regarding.name[: LONGEST_NAME - len(digest) - 1].rstrip('.-')}.{digest}"
+
+
+def _cut(text: str, limit: int) -> str:
+    return text.encode()[:limit].decode(errors="ignore")
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _is_conflict(outcome: Outcome) -> bool:

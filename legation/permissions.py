@@ -49,7 +49,7 @@ class Permission(Struct, frozen=True, order=True):
 def of_namespaces(*, managed: bool) -> tuple[Permission, ...]:
     """Say what is needed wherever Gateways and backends may be."""
     known = _known(info for info in KINDS if info.namespaced)
-    telling = Permission("events.k8s.io", ("create",), ("events",))
+    telling = Permission("events.k8s.io", ("create", "get", "patch"), ("events",))  # patch: it happened again
     owning = Permission(GATEWAY_GROUP, ("update",), ("gateways/finalizers",))  # to block their deletion
     made = (*_by_group(MADE, OWN), owning) if managed else ()
     return tuple(sorted((*known, telling, *made)))

@@ -192,6 +192,8 @@ class FaultyApi:
         body = json.loads(await request.read() or b"{}")
         if request.method == "POST":
             name = body["metadata"].get("name", "made")
+            if (plural, namespace, name) in self.objects:
+                return refusal(409, "there is one already")
             await self.put(name, plural, namespace, **_fields(body))
             return web.json_response(self.objects[plural, namespace, name], status=201)
         before = self.objects.get(key)

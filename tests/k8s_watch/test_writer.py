@@ -1,11 +1,13 @@
 """Writes over real HTTP: what others wrote survives, and what nobody may lose is refused."""
 
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from k8s_watch.answers import Failed, Item
 from k8s_watch.kind import Place
@@ -113,15 +115,17 @@ async def test_an_answer_that_cannot_be_read_is_a_failure(tmp_path: Path) -> Non
 
 async def test_an_event_tells_of_an_object_within_what_the_server_takes(tmp_path: Path) -> None:
     api = FaultyApi()
-    happening = Happening(PLACE, "Widget", "uid-1", "Warning", "VerificationOff", "Translate", "x" * 2000)
+    happening = Happening(
+        PLACE, "Widget", "uid-1", "Warning", "VerificationOff", "Translate", "\u00e4" * 2000
+    )
     async with writing(tmp_path, api) as writer:
         assert isinstance(await writer.announce(happening), Written)
     sent = json.loads(api.requests[-1].body)
     assert api.requests[-1].path == "/apis/events.k8s.io/v1/namespaces/shop/events"
     assert sent["regarding"]["uid"] == "uid-1"
-    assert len(sent["note"]) == 1024
+    assert sent["note"] == "\u00e4" * 512
     assert sent["reportingController"] == "legation.dev/gateway-controller"
-    assert sent["metadata"] == {"generateName": "a.", "namespace": "shop"}
+    assert sent["metadata"]["name"].startswith("a.")
 
 
 async def test_an_event_of_an_object_without_a_namespace_goes_to_default(tmp_path: Path) -> None:
@@ -130,6 +134,31 @@ async def test_an_event_of_an_object_without_a_namespace_goes_to_default(tmp_pat
     async with writing(tmp_path, api) as writer:
         await writer.announce(Happening(place, "WidgetClass", "", "Normal", "Fine", "Look", "well"))
     assert api.requests[-1].path == "/apis/events.k8s.io/v1/namespaces/default/events"
+
+
+async def test_what_happens_again_is_counted_in_its_event_and_what_is_told_once_is_not(
+    tmp_path: Path,
+) -> None:
+    api = FaultyApi()
+    often = Happening(PLACE, "Widget", "uid-1", "Warning", "Refused", "Translate", "why")
+    once = replace(often, reason="Bug", once=True)
+    async with writing(tmp_path, api) as writer:
+        for _ in range(3):
+            assert isinstance(await writer.announce(often), Written)
+        assert isinstance(await writer.announce(once), Written)
+        assert await writer.announce(once) == Unchanged()
+    told = {key[2]: thing for key, thing in api.objects.items() if key[0] == "events"}
+    counts = [thing["series"]["count"] for thing in told.values() if "series" in thing]  # type: ignore[call-overload, index]  # an Event's own
+    assert (len(told), counts) == (2, [3])
+
+
+async def test_an_event_has_a_name_that_the_server_takes_however_long_the_object_has(tmp_path: Path) -> None:
+    api = FaultyApi()
+    place = replace(PLACE, name="a" * 235 + "-" + "b" * 17)
+    async with writing(tmp_path, api) as writer:
+        await writer.announce(Happening(place, "Widget", "", "Normal", "Fine", "Look", "well"))
+    name = json.loads(api.requests[-1].body)["metadata"]["name"]
+    assert re.fullmatch(r"a{235}\.[0-9a-f]{16}", name)
 
 
 async def test_a_manifest_is_applied_under_our_name(tmp_path: Path) -> None:
