@@ -10,6 +10,7 @@ from legation.manifests import Problem
 from legation.written_status import Condition, WrittenStatus, read_status
 from translator.names import Ref
 from translator.rules.gateways import CONTROLLER
+from translator.translate import Mistake
 
 READING, PASSED_OVER = "not read", "passed over"
 REFUSED, DEGRADED, OURS = "refused", "served with a remark", "our mistake"
@@ -49,7 +50,7 @@ class Finding(Struct, frozen=True):
 
 
 def findings(
-    problems: Iterable[Problem], statuses: Mapping[Ref, bytes], broken: Mapping[str, Exception]
+    problems: Iterable[Problem], statuses: Mapping[Ref, bytes], broken: Mapping[str, Mistake]
 ) -> tuple[Finding, ...]:
     """Gather everything, reading problems first."""
     told = Told().take(statuses)
@@ -57,13 +58,11 @@ def findings(
 
 
 def together(
-    problems: Iterable[Problem], told: Iterable[Finding], broken: Mapping[str, Exception]
+    problems: Iterable[Problem], told: Iterable[Finding], broken: Mapping[str, Mistake]
 ) -> tuple[Finding, ...]:
     """Put what objects say of themselves between what was not read and what is our own mistake."""
     read = [_unread(problem) for problem in problems]
-    bugs = [
-        Finding(OURS, what, "", f"{type(bug).__name__}: {bug}", REPORT_IT) for what, bug in broken.items()
-    ]
+    bugs = [Finding(OURS, what, "", in_words(mistake), REPORT_IT) for what, mistake in broken.items()]
     return (*read, *told, *bugs)
 
 
@@ -84,7 +83,13 @@ class Told:
         known = self._read.get(ref)
         if known is not None and known[0] is written:
             return known
-        return written, tuple(_of(ref, read_status(written)))
+        found = faults(ref.name.namespace, read_status(written))
+        return written, tuple(_finding(ref, fault) for fault in found)
+
+
+def in_words(mistake: Mistake) -> str:
+    """Say what kind of mistake of ours it is, in a line."""
+    return f"{type(mistake.bug).__name__}: {mistake.bug}"
 
 
 REPORT_IT = "it stays as it was; please report this with the manifest"
@@ -97,28 +102,39 @@ def _unread(problem: Problem) -> Finding:
     return Finding(group, str(problem.about or ""), where, problem.message)
 
 
-def _of(ref: Ref, status: WrittenStatus) -> Iterable[Finding]:
-    yield from _among(ref, "", status.conditions)
+class Fault(Struct, frozen=True):
+    """A condition that somebody should look at, and which part of the object it speaks of."""
+
+    where: str
+    condition: Condition
+
+    @property
+    def remedy(self) -> str:
+        """What helps, where that is known."""
+        return REMEDIES.get(self.condition.reason, "")
+
+
+def faults(namespace: str, status: WrittenStatus) -> Iterable[Fault]:
+    """Name what an object in some namespace says is wrong with it, causes only, each once; then remarks."""
+    yield from _among("", status.conditions)
     for listener in status.listeners:
-        yield from _among(ref, f"listener {listener.name}", listener.conditions)
+        yield from _among(f"listener {listener.name}", listener.conditions)
     for entry in (*status.parents, *status.ancestors):
         if entry.controller_name == CONTROLLER:
-            yield from _among(ref, f"by {entry.about(ref.name.namespace)}", entry.conditions)
+            yield from _among(f"by {entry.about(namespace)}", entry.conditions)
 
 
-def _among(ref: Ref, where: str, conditions: Iterable[Condition]) -> Iterable[Finding]:
+def _among(where: str, conditions: Iterable[Condition]) -> Iterable[Fault]:
     bad: dict[str, Condition] = {}
     for each in conditions:
         if each.is_bad:
             bad.setdefault(each.reason, each)  # one reason is told once, whatever conditions it made bad
     causes = [each for each in bad.values() if each.type not in CONSEQUENCES] or [*bad.values()]
-    for each in causes:
-        yield _finding(REFUSED, ref, where, each)
-    for each in conditions:
-        if each.is_warning:
-            yield _finding(DEGRADED, ref, where, each)
+    yield from (Fault(where, each) for each in (*causes, *(each for each in conditions if each.is_warning)))
 
 
-def _finding(group: str, ref: Ref, where: str, condition: Condition) -> Finding:
+def _finding(ref: Ref, fault: Fault) -> Finding:
+    condition = fault.condition
     said = f"{condition.type}={condition.status}, {condition.reason}: {condition.message}"
-    return Finding(group, str(ref), where, said, REMEDIES.get(condition.reason, ""))
+    group = REFUSED if condition.is_bad else DEGRADED
+    return Finding(group, str(ref), fault.where, said, fault.remedy)

@@ -22,7 +22,7 @@ from translator.names import Name, Ref
 from translator.objects.gateway import Gateway
 from translator.rules.certificates import NOW
 from translator.rules.gateways import Binding, Delivery
-from translator.translate import INDEXES, Translator
+from translator.translate import INDEXES, Mistake, Translator
 from translator.world import World
 from xds_server.snapshot import Snapshot
 
@@ -39,7 +39,7 @@ class Outcome(Struct, frozen=True, eq=False):
 
     snapshots: Mapping[str, Snapshot]
     statuses: Mapping[Ref, bytes]
-    broken: Mapping[str, Exception]
+    broken: Mapping[str, Mistake]
     seconds: float
     judged: Mapping[Ref, Judged] = MappingProxyType({})
 
@@ -72,7 +72,7 @@ class Workbench:
         try:
             translation = self._translator.translate()
         except Exception as bug:  # noqa: BLE001  # our own mistake must not end what is being served
-            return structs.replace(self._last, broken={"the translation": bug}, seconds=0.0)
+            return structs.replace(self._last, broken={"the translation": Mistake(bug)}, seconds=0.0)
         snapshots = self._publisher.snapshots(translation.gateways)
         statuses = self._notebook.keep(self.world, translation.statuses, written(datetime.now(UTC)))
         took = time.perf_counter() - begun

@@ -9,16 +9,19 @@ from msgspec import Struct
 from translator.envoy import clusters, endpoints, listeners, routes, secrets
 from translator.envoy.resource import CLUSTER, ENDPOINTS, LISTENER, ROUTES, SECRET, Resource
 from translator.memo import Rows, Table, query
-from translator.names import Name, Ref
+from translator.names import Name, Ref, ServicePort
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.listener_set import ListenerSet
 from translator.rules import attachment, backend_tls, gateways, grants, listener_sets, reach
 from translator.rules import endpoints as addresses
 from translator.rules.backend_tls_status import backend_tls_status
+from translator.rules.backends import Backend
 from translator.rules.gateway_status import gateway_class_status, gateway_status, listener_set_status
 from translator.rules.needs import Needs, needs
+from translator.rules.ports import Bound
 from translator.rules.route_status import route_status
 from translator.rules.status import Status
+from translator.rules.tables import Table as RouteTable
 from translator.world import Index, World
 
 INDEXES: tuple[Index[Any], ...] = (
@@ -35,12 +38,19 @@ INDEXES: tuple[Index[Any], ...] = (
 Resources = Mapping[str, Mapping[str, Resource]]  # by type and name
 
 
+class Mistake(Struct, frozen=True, eq=False):
+    """A mistake of ours: what it was, and the object that shows it; None where no single one does."""
+
+    bug: Exception
+    about: Ref | None = None
+
+
 class Translation(Struct, frozen=True):
     """What Envoys are to have, by Gateway, and what the objects are to say about themselves."""
 
     gateways: Mapping[Name, Resources]
     statuses: Mapping[Ref, Status]
-    broken: Mapping[str, Exception]  # our own mistakes: what stayed as it was, and why
+    broken: Mapping[str, Mistake]  # by what stayed as it was
 
 
 class Part(Struct, frozen=True):
@@ -50,13 +60,20 @@ class Part(Struct, frozen=True):
     wanted: Callable[[Needs], frozenset[Any]]
     build: Callable[[World, Any], Resource]
     named: Callable[[Any], str] = str
+    kind: str = ""  # of the object that it is made of, where names of one kind are wanted
 
 
 PARTS = (
     Part(CLUSTER, lambda needed: needed.backends, clusters.cluster),
     Part(ENDPOINTS, lambda needed: needed.endpoints, endpoints.load_assignment),
-    Part(SECRET, lambda needed: needed.policies, secrets.trust, backend_tls.bundle_name),
-    Part(SECRET, lambda needed: needed.certificates, secrets.server_certificate, secrets.certificate_name),
+    Part(SECRET, lambda needed: needed.policies, secrets.trust, backend_tls.bundle_name, "BackendTLSPolicy"),
+    Part(
+        SECRET,
+        lambda needed: needed.certificates,
+        secrets.server_certificate,
+        secrets.certificate_name,
+        "Secret",
+    ),
     Part(LISTENER, lambda needed: needed.ports, listeners.listener),
     Part(ROUTES, lambda needed: needed.tables, routes.route_table),
 )
@@ -105,7 +122,7 @@ class Translator:
             self._statuses = {ref: each for ref, each in told.values.items() if each is not None}
         self._world.memory.sweep()
         broken = [
-            _broken("needs", wanted),
+            _broken("needs", wanted, "Gateway"),
             *(supply.broken() for supply in self._supplies),
             _broken("status", told),
         ]
@@ -153,9 +170,9 @@ class Supply:
         changed = self._rows.changed and self._rows.changed & self.part.wanted(needed)
         return {self.part.named(key): self._rows.values[key] for key in changed}
 
-    def broken(self) -> dict[str, Exception]:
+    def broken(self) -> dict[str, Mistake]:
         """Return what our own mistakes kept from being built."""
-        return _broken(self.part.type_url.rpartition(".")[2], self._rows)
+        return _broken(self.part.type_url.rpartition(".")[2], self._rows, self.part.kind)
 
 
 @query
@@ -188,5 +205,18 @@ def status(world: World, ref: Ref) -> Status | None:
             return route_status(world, ref)
 
 
-def _broken(title: str, rows: Rows[Any]) -> dict[str, Exception]:
-    return {f"{title} {key}": bug for key, bug in rows.broken.items()}
+def _broken(title: str, rows: Rows[Any], kind: str = "") -> dict[str, Mistake]:
+    return {f"{title} {key}": Mistake(bug, _about(key, kind)) for key, bug in rows.broken.items()}
+
+
+def _about(key: object, kind: str) -> Ref | None:
+    """Name the object that a row is made for; a mere name is of this kind."""
+    if isinstance(key, Ref):
+        return key
+    if isinstance(key, Bound | RouteTable):
+        return Ref("Gateway", key.gateway)
+    if isinstance(key, Backend):
+        return Ref("Service", key.port.service)
+    if isinstance(key, ServicePort):
+        return Ref("Service", key.service)
+    return Ref(kind, key) if isinstance(key, Name) and kind else None

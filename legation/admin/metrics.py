@@ -51,7 +51,8 @@ class Telemetry:
         """Count a batch; a mistake of ours is said once, with all that is known about it."""
         self._seconds.observe(outcome.seconds)
         for what in outcome.broken.keys() - self._broken:
-            self._log.error("a mistake of ours: it stays as it was", what=what, exc_info=outcome.broken[what])
+            bug = outcome.broken[what].bug
+            self._log.error("a mistake of ours: it stays as it was", what=what, exc_info=bug)
         self._broken = frozenset(outcome.broken)
 
     def note(self, report: Report) -> None:

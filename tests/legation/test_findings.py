@@ -8,6 +8,7 @@ from legation.findings import Finding, Told, findings
 from legation.manifests import Place, Problem
 from translator.names import Name, Ref
 from translator.rules.gateways import CONTROLLER
+from translator.translate import Mistake
 
 EDGE, STORE = Ref("Gateway", Name("infra", "edge")), Ref("HTTPRoute", Name("shop", "store"))
 
@@ -71,7 +72,7 @@ def test_a_mistake_in_a_manifest_says_file_document_field_and_object() -> None:
 
 
 def test_a_mistake_of_ours_is_told_with_what_it_is_about() -> None:
-    [finding] = findings((), {}, {"cluster shop/pay:443": KeyError("sni")})
+    [finding] = findings((), {}, {"cluster shop/pay:443": Mistake(KeyError("sni"))})
     assert (finding.object, finding.message) == ("cluster shop/pay:443", "KeyError: 'sni'")
     assert finding.is_problem
 
