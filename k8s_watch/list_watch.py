@@ -6,6 +6,7 @@ on. It holds no objects, only their versions. What it keeps to:
 - The difference between a list and what was told before is told; what has not changed is not told again.
 - Nothing is lost between a list and the watch after it, or between two watches: each begins at the version at
   which the one before ended, and where the server has forgotten that version, a new list is compared.
+- An outage alone makes nobody list anew: the watch goes on where it was once the server is back.
 - No answer makes it ask again without a pause, unless it got further since the last one.
 """
 
@@ -34,7 +35,10 @@ from k8s_watch.kind import ObjectName
 NOT_FOUND, EXPIRED, TOO_MANY = 404, 410, 429
 NOT_UNDERSTOOD = 400
 REFUSALS = frozenset({NOT_UNDERSTOOD, 405, 406, 415, 422})  # asking the same again would not help
-STUBBORN = 3  # failures in a row until a watch is given up for a list
+NOT_NOW = frozenset(
+    {TOO_MANY, 502, 503, 504}
+)  # a server that is busy, or whoever stands before one that is away
+STUBBORN = 3  # failures in a row, with a server that was there, until a watch is given up for a list
 CERTAIN = 3  # looks in a row without a finding until a kind whose objects we know counts as absent
 LONGEST_RETRY_AFTER = 120.0  # seconds; a server that says more is mistaken
 
@@ -102,6 +106,8 @@ class ListWatch:
         self._position = ""
         self._synced = False
         self._in_a_row = 0
+        self._broken = 0  # of these, how many by a server that was there
+        self._stands = False
         self._misses = 0
         self._streams_lists = True
         self._distrusts_stream = False
@@ -214,22 +220,23 @@ class ListWatch:
         self.next = action
 
     def _went_well(self) -> None:
-        self._in_a_row = 0
+        self._in_a_row = self._broken = 0
         self.failure = None
 
     # what went wrong
 
     def _opened(self) -> None:
         """A quiet watch is as good as one that has something to say; a list is good when it is complete."""
+        self._stands = True
         if self.next != Watch():
             self.failure = None
 
     def _over(self, end: Failed | Ended) -> None:
         """A request came to nothing, or a watch came to its end: in good order it goes on at once."""
-        doing = self.next
+        doing, stood, self._stands = self.next, self._stands, False
         assert not isinstance(doing, Wait)
         if end.lasted >= self._pace.steady and doing != Watch():
-            self._in_a_row = 0
+            self._in_a_row = self._broken = 0
             if isinstance(end, Ended):
                 self.next = Wait(0.0, Watch(self._position))
                 return
@@ -238,6 +245,7 @@ class ListWatch:
             self._streams_lists = False  # which is no misfortune
             self.next = Wait(0.0, List())
         else:
+            self._broken += stood or failed.code not in NOT_NOW | {0}
             self._fail(doing, failed)
 
     def _fail(self, doing: Probe | List | Watch, failed: Failed) -> None:
@@ -261,7 +269,7 @@ class ListWatch:
                 self._distrusts_stream = True
                 return List()
             case Watch():
-                lost = code == EXPIRED or code in REFUSALS or self._in_a_row >= STUBBORN
+                lost = code == EXPIRED or code in REFUSALS or self._broken >= STUBBORN
                 return self._list() if lost else Watch(self._position)
 
     def _instead_of_list(self, doing: List, code: int) -> List:

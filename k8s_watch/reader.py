@@ -83,7 +83,7 @@ class Reader:
 
     async def page(self, where: Where, ask: List) -> Page | Failed:
         """Read one page of a list."""
-        query = {} if ask.whole else {"limit": str(self._limits.page)}
+        query = _selecting(where) if ask.whole else {**_selecting(where), "limit": str(self._limits.page)}
         if ask.token:
             query["continue"] = ask.token
         return await self._read(where.place().path(), read_page, _accept(where, "List"), query)
@@ -94,22 +94,24 @@ class Reader:
 
     async def watch(self, where: Where, ask: Watch) -> AsyncGenerator[list[Received]]:
         """Yield that it stands, then events as they come; the last of all tells how it ended."""
-        began = time.monotonic()
+        began = float("inf")
         try:
             async with self._server.send(self._watch_call(where, ask)) as response:
+                began = time.monotonic()
                 yield [Opened()]
                 async for events in _events(response.content, self._limits.line):
                     yield events
         except RequestError as error:
-            yield [replace(error.failed, lasted=time.monotonic() - began)]
+            yield [replace(error.failed, lasted=_since(began))]
         except TooLongError:
-            yield [Failed(0, "a line that is too long", lasted=time.monotonic() - began)]
+            yield [Failed(0, "a line that is too long", lasted=_since(began))]
         else:
-            yield [Ended(time.monotonic() - began)]
+            yield [Ended(_since(began))]
 
     def _watch_call(self, where: Where, ask: Watch) -> Call:
         seconds = random.randint(*self._limits.watch)  # noqa: S311  # only spreads load
         query = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
+        query |= _selecting(where)
         if ask.version:
             query["resourceVersion"] = ask.version
         else:
@@ -155,6 +157,15 @@ async def _events(content: StreamReader, longest: int) -> AsyncGenerator[list[Re
         whole = lines.feed(chunk)
         for start in range(0, len(whole), SLICE):
             yield list(read_events(whole[start : start + SLICE]))
+
+
+def _selecting(where: Where) -> dict[str, str]:
+    return {"labelSelector": where.kind.selector} if where.kind.selector else {}
+
+
+def _since(began: float) -> float:
+    """Return for how long it went well; to wait in vain for an answer is not to go well."""
+    return max(0.0, time.monotonic() - began)
 
 
 def _accept(where: Where, suffix: str = "") -> str:

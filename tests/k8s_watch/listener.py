@@ -66,9 +66,9 @@ class Listener(Generic[T]):
             case Absent():
                 self.absent += 1
 
-    async def until(self, holds: Callable[[], bool]) -> None:
+    async def until(self, holds: Callable[[], bool], within: float = SOON) -> None:
         """Wait until something holds; a change must make it hold."""
-        async with asyncio.timeout(SOON), self._news:
+        async with asyncio.timeout(within), self._news:
             await self._news.wait_for(holds)
 
 

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from k8s_watch.answers import Failed
 from k8s_watch.change import Absent, Change, Gone, Put, Synced
 from k8s_watch.informer import Informer
 from k8s_watch.kind import Kind
-from k8s_watch.reader import Limits, Reader
+from k8s_watch.list_watch import Watch
+from k8s_watch.reader import Limits, Reader, Where
 from tests.k8s_watch.faults import Answer, bookmark, mute, refusing, saying, silence, trickle
 from tests.k8s_watch.faulty_api import COMPACTED, SOON, FaultyApi, serving
 from tests.k8s_watch.listener import QUICK, WIDGETS, Listener, Widget, named, reached, running
@@ -170,6 +172,17 @@ async def test_a_connection_that_says_nothing_is_given_up(scene: Scene) -> None:
     await scene.until_told(a=1, b=2)
     assert scene.api.faults == []
     assert informer.failures[0] >= 3
+
+
+async def test_a_watch_that_was_never_answered_is_not_said_to_have_lasted(
+    scene: Scene, tmp_path: Path
+) -> None:
+    scene.api.fault("watch", mute)
+    async with reached(scene.api, tmp_path) as server:
+        asked = Reader(server, IMPATIENT).watch(Where(WIDGETS, "example.com/v1"), Watch("100"))
+        [[failed]] = [answer async for answer in asked]
+    assert isinstance(failed, Failed)
+    assert (failed.code, failed.lasted) == (0, 0.0)
 
 
 async def test_a_watch_that_falls_silent_is_resumed_where_it_was(scene: Scene) -> None:

@@ -199,9 +199,27 @@ def test_a_version_that_the_server_cannot_go_on_from_leads_to_a_list_at_once(cod
 
 def test_a_watch_that_fails_again_and_again_is_given_up_for_a_list() -> None:
     machine = watching()
-    tell(machine, Bookmark("11"), Failed(0, "garbage"), Waited(), Failed(0, "garbage"), Waited())
-    assert asks(machine) == Watch("11")
-    tell(machine, Failed(0, "garbage"), Waited())
+    for _ in range(2):
+        tell(machine, Opened(), Failed(0, "garbage"), Waited())
+        assert asks(machine) == Watch("10")
+    tell(machine, Opened(), Failed(0, "garbage"), Waited())
+    assert asks(machine) == List()
+
+
+@pytest.mark.parametrize("code", [0, 429, 502, 503, 504])
+def test_a_server_that_is_away_for_long_is_asked_to_go_on_where_it_was(code: int) -> None:
+    machine = watching()
+    for _ in range(20):
+        tell(machine, Failed(code, "away"), Waited())
+        assert asks(machine) == Watch("10")
+
+
+def test_failures_before_an_outage_count_with_those_after_it() -> None:
+    machine = watching()
+    tell(machine, Failed(500, "broken"), Waited(), Failed(500, "broken"), Waited())
+    tell(machine, Failed(0, "away"), Waited())
+    assert asks(machine) == Watch("10")
+    tell(machine, Failed(500, "broken"), Waited())
     assert asks(machine) == List()
 
 
