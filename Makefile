@@ -12,7 +12,7 @@ ONCE ?=
 
 BIN := .venv/bin
 PACKAGES := legation k8s_watch translator xds_server
-CHECKED := $(PACKAGES) tests bench $(wildcard demo docs e2e scripts)
+CHECKED := $(PACKAGES) tests bench $(wildcard demo deploy docs e2e)
 GROUPS := run test lint build
 LOCKS := $(GROUPS:%=requirements/%.lock)
 SOURCES := $(shell find $(PACKAGES) -type f -not -path '*/__pycache__/*')
@@ -82,6 +82,10 @@ goldens: .venv/ready ## rewrite the expected results of tests/cases; read the di
 .PHONY: docs
 docs: .venv/ready ## rewrite the pages that are made from the code: docs/spec-coverage.md
 	@$(BIN)/python docs/spec_coverage.py
+
+.PHONY: chart
+chart: .venv/ready ## rewrite what the Helm chart takes from the code: the rules of its roles
+	@$(BIN)/python deploy/permissions.py
 
 .PHONY: coverage
 coverage: .venv/ready ## run the tests and list lines and branches that none of them takes

@@ -1,0 +1,64 @@
+{{- define "legation.name" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride -}}
+{{- else if contains .Chart.Name .Release.Name -}}
+{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+{{- end }}
+
+{{- /* Objects without a namespace carry it in their name, for there may be several releases. */ -}}
+{{- define "legation.clusterName" -}}
+{{- printf "%s.%s" (include "legation.name" .) .Release.Namespace -}}
+{{- end }}
+
+{{- define "legation.account" -}}
+{{- .Values.serviceAccount.name | default (.Values.serviceAccount.create | ternary (include "legation.name" .) "default") -}}
+{{- end }}
+
+{{- define "legation.image" -}}
+{{- if .Values.image.digest -}}
+{{- printf "%s@%s" .Values.image.repository .Values.image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) -}}
+{{- end -}}
+{{- end }}
+
+{{- define "legation.selector" -}}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "legation.labels" -}}
+{{ include "legation.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end }}
+
+{{- /* The namespaces that are watched, as a list in JSON: parameters of the class must be seen as well. */ -}}
+{{- define "legation.watched" -}}
+{{- $parameters := and .Values.gatewayClass.create (include "legation.parameters" . | fromYaml) -}}
+{{- if and .Values.watch $parameters -}}
+{{- append .Values.watch .Release.Namespace | uniq | toJson -}}
+{{- else -}}
+{{- .Values.watch | toJson -}}
+{{- end -}}
+{{- end }}
+
+{{- /* The spec of the class's parameters. */ -}}
+{{- define "legation.parameters" -}}
+{{- if .Values.managed -}}
+{{- .Values.gatewayClass.parameters | toYaml -}}
+{{- else -}}
+{{- merge (dict "proxies" "External") .Values.gatewayClass.parameters | toYaml -}}
+{{- end -}}
+{{- end }}
+
+{{- define "legation.subject" -}}
+subjects:
+  - kind: ServiceAccount
+    name: {{ include "legation.account" . }}
+    namespace: {{ .Release.Namespace }}
+{{- end }}

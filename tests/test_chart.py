@@ -1,0 +1,57 @@
+"""The chart is what it says: its roles are the control plane's own table, and every value is described."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from deploy.permissions import CHART, FILE, text
+
+ROOT = Path(__file__).parents[1]
+VALUES: dict[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text())
+SCHEMA: dict[str, Any] = json.loads((CHART / "values.schema.json").read_text())
+LARGEST = 1 << 20  # of the Secret in which Helm keeps a release
+
+pytestmark = pytest.mark.tree
+
+
+def differences(values: dict[str, Any], schema: dict[str, Any], path: str = "") -> list[str]:
+    """Name the values that have no description, and what is described and no value."""
+    described = {name: each for name, each in schema["properties"].items() if name != "global"}
+    found = [f"{path}{name}" for name in values.keys() ^ described.keys()]
+    for name in values.keys() & described.keys():
+        if not described[name].get("description"):
+            found.append(f"{path}{name} says nothing")
+        if "properties" in described[name]:
+            found += differences(values[name], described[name], f"{path}{name}.")
+    return found
+
+
+def test_the_charts_roles_allow_what_the_control_plane_says_it_does() -> None:
+    assert FILE.read_text() == text(), "run `make chart`"
+
+
+def test_every_value_of_the_chart_is_described_and_no_other_is_taken() -> None:
+    assert differences(VALUES, SCHEMA) == []
+    assert SCHEMA["additionalProperties"] is False
+
+
+def test_every_value_of_the_chart_has_the_type_that_is_described() -> None:
+    types = {"array": list, "boolean": bool, "integer": int, "object": dict, "string": str}
+    for name, value in VALUES.items():
+        assert isinstance(value, types[SCHEMA["properties"][name]["type"]]), name
+
+
+def test_the_chart_has_the_version_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    assert [chart["version"], chart["appVersion"]] == [project["version"]] * 2
+
+
+def test_the_chart_brings_no_kinds_of_gateway_api_and_stays_small() -> None:
+    groups = {yaml.safe_load(path.read_text())["spec"]["group"] for path in (CHART / "crds").iterdir()}
+    assert groups == {"legation.dev"}
+    assert sum(path.stat().st_size for path in CHART.rglob("*") if path.is_file()) < LARGEST / 4
