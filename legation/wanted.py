@@ -9,10 +9,11 @@ import msgspec
 from translator.names import Name
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.config_map import ConfigMap
-from translator.objects.gateway import Gateway
+from translator.objects.gateway import FrontendTLSConfig, Gateway
 from translator.objects.kinds import Object
 from translator.objects.listener_set import ListenerSet
 from translator.objects.listeners import Listener
+from translator.objects.references import ObjectReference
 from translator.objects.secret import Secret
 
 Key = tuple[type, Name]
@@ -25,7 +26,9 @@ _READ = frozenset({"ca.crt", "tls.crt", "tls.key"})  # what certificates and tru
 
 def wanted_by(thing: Object | None) -> frozenset[Key]:
     """Name what has to be read for an object to be understood; an object that is gone wants nothing."""
-    if isinstance(thing, Gateway | ListenerSet):
+    if isinstance(thing, Gateway):
+        return frozenset((*_certificates(thing.spec.listeners, thing.metadata.namespace), *_tls(thing)))
+    if isinstance(thing, ListenerSet):
         return frozenset(_certificates(thing.spec.listeners, thing.metadata.namespace))
     if isinstance(thing, BackendTLSPolicy):
         return frozenset(_authorities(thing))
@@ -37,6 +40,18 @@ def _certificates(listeners: Iterable[Listener], namespace: str) -> Iterator[Key
         for ref in listener.tls.certificate_refs if listener.tls else ():
             if (kind := _TYPES.get((ref.group, ref.kind))) is not None:
                 yield kind, Name(ref.namespace or namespace, ref.name)
+
+
+def _tls(gateway: Gateway) -> Iterator[Key]:
+    tls = gateway.spec.tls
+    for ref in _client_authorities(tls.frontend) if tls and tls.frontend else ():
+        if (kind := _TYPES.get((ref.group, ref.kind))) is not None:
+            yield kind, Name(ref.namespace or gateway.metadata.namespace, ref.name)
+
+
+def _client_authorities(frontend: FrontendTLSConfig) -> Iterator[ObjectReference]:
+    for asked in (frontend.default, *(each.tls for each in frontend.per_port)):
+        yield from asked.validation.ca_certificate_refs if asked.validation else ()
 
 
 def _authorities(policy: BackendTLSPolicy) -> Iterator[Key]:

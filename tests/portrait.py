@@ -241,8 +241,20 @@ def _client(chain: listener_components_pb2.FilterChain, names: str) -> str:
     said = f"TLS for {names or 'any other name'}"
     if not chain.HasField("transport_socket"):
         return f"{said}, passed through"
-    shown = opened(chain.transport_socket.typed_config).common_tls_context.tls_certificate_sds_secret_configs
-    return f"{said}, ended with {' '.join(each.name for each in shown)}"
+    context = opened(chain.transport_socket.typed_config)
+    shown = context.common_tls_context.tls_certificate_sds_secret_configs
+    return f"{said}, ended with {' '.join(each.name for each in shown)}{_asked(context)}"
+
+
+def _asked(context: tls_pb2.DownstreamTlsContext) -> str:
+    proof = context.common_tls_context.combined_validation_context
+    roots = proof.validation_context_sds_secret_config.name
+    if not roots:
+        return ""
+    believed = proof.default_validation_context.trust_chain_verification
+    lenient = believed == common_pb2.CertificateValidationContext.ACCEPT_UNTRUSTED
+    strictly = context.require_client_certificate.value and not lenient
+    return f", clients must be proved by {roots}" if strictly else f", clients may be proved by {roots}"
 
 
 def _network(chain: listener_components_pb2.FilterChain) -> Iterable[str]:

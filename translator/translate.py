@@ -67,6 +67,7 @@ PARTS = (
     Part(CLUSTER, lambda needed: needed.backends, clusters.cluster),
     Part(ENDPOINTS, lambda needed: needed.endpoints, endpoints.load_assignment),
     Part(SECRET, lambda needed: needed.policies, secrets.trust, backend_tls.bundle_name, "BackendTLSPolicy"),
+    Part(SECRET, lambda needed: needed.clients, secrets.client_trust),
     Part(
         SECRET,
         lambda needed: needed.certificates,

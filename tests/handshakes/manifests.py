@@ -28,9 +28,10 @@ def manifest(kind: str, name: str, version: str = GATEWAY_API, **fields: object)
     }
 
 
-def edge(*listeners: Json) -> Json:
+def edge(*listeners: Json, **spec: object) -> Json:
     """Return the Gateway, which takes part in every test."""
-    return manifest("Gateway", "edge", spec={"gatewayClassName": "legation", "listeners": list(listeners)})
+    asked = {"gatewayClassName": "legation", "listeners": list(listeners), **spec}
+    return manifest("Gateway", "edge", spec=asked)
 
 
 def http_listener(port: int) -> Json:

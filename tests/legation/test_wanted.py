@@ -33,6 +33,21 @@ spec:
 """)
 
 
+ASKING = """
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: edge, namespace: infra}
+spec:
+  gatewayClassName: legation
+  listeners: [{name: http, port: 80, protocol: HTTP}]
+  tls:
+    frontend:
+      default: {validation: {caCertificateRefs: [{group: "", kind: ConfigMap, name: staff}]}}
+      perPort:
+      - port: 8443
+        tls: {validation: {caCertificateRefs: [{group: "", kind: Secret, name: others, namespace: certs}]}}
+      - {port: 9443, tls: {}}
+"""
 POLICY = """
 apiVersion: gateway.networking.k8s.io/v1
 kind: BackendTLSPolicy
@@ -51,6 +66,11 @@ spec:
 def test_a_listener_wants_its_certificates_in_the_namespaces_it_names() -> None:
     asked = wanted_by(gateway("{name: a}", "{name: b, namespace: certs}", "{name: c, group: x.io, kind: Y}"))
     assert asked == {(Secret, Name("infra", "a")), (Secret, Name("certs", "b"))}
+
+
+def test_a_gateway_wants_what_proves_its_clients() -> None:
+    asked = wanted_by(read(ASKING))
+    assert asked == {(ConfigMap, Name("infra", "staff")), (Secret, Name("certs", "others"))}
 
 
 def test_a_policy_wants_its_authorities_in_its_own_namespace() -> None:

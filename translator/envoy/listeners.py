@@ -3,7 +3,7 @@
 from envoy.config.core.v3 import address_pb2, base_pb2
 from envoy.config.listener.v3 import listener_components_pb2, listener_pb2
 from envoy.extensions.filters.listener.tls_inspector.v3 import tls_inspector_pb2
-from envoy.extensions.transport_sockets.tls.v3 import tls_pb2
+from envoy.extensions.transport_sockets.tls.v3 import common_pb2, tls_pb2
 
 from translator.envoy.config_source import served_secret
 from translator.envoy.encode import encode, packed
@@ -12,6 +12,7 @@ from translator.envoy.resource import Resource
 from translator.envoy.secrets import certificate_name
 from translator.envoy.streams import targets, tcp_proxy, udp_proxy
 from translator.memo import query
+from translator.rules.frontend_validation import ClientProof
 from translator.rules.ports import Bound, Chain, HttpPort, Site, TcpPort, Terminate, TlsPort, UdpPort, site
 from translator.rules.streams import Streams
 from translator.rules.tables import Table
@@ -82,13 +83,15 @@ def _tls(built: listener_pb2.Listener, chains: tuple[Chain, ...]) -> Resource:
     """Complete a listener that tells TLS connections apart by server name."""
     built.listener_filters.add().ParseFromString(TLS_INSPECTOR)
     built.filter_chains.extend(_chain(chain, f"{built.name}/{chain.hostname or '*'}") for chain in chains)
-    named = {secret for chain in chains if chain.tls for secret in chain.tls.certificates}
+    ended = [chain.tls for chain in chains if chain.tls]
+    named = {certificate_name(secret) for tls in ended for secret in tls.certificates}
+    named |= {str(tls.proof.trust) for tls in ended if tls.proof}
     streams = {name for chain in chains if isinstance(chain.then, Streams) for name in targets(chain.then)}
     tables = {str(chain.then) for chain in chains if isinstance(chain.then, Table)}
     return Resource(
         encode(built),
         targets=tuple(sorted(streams)),
-        secrets=tuple(sorted(map(certificate_name, named))),
+        secrets=tuple(sorted(named)),
         tables=tuple(sorted(tables)),
     )
 
@@ -116,4 +119,19 @@ def _terminating(tls: Terminate, alpn: tuple[str, ...]) -> base_pb2.TransportSoc
     common.alpn_protocols.extend(alpn)
     served = (served_secret(certificate_name(secret)) for secret in tls.certificates)
     common.tls_certificate_sds_secret_configs.extend(served)
+    if tls.proof is not None:
+        _ask(context, tls.proof)
     return base_pb2.TransportSocket(name="tls", typed_config=packed(context))
+
+
+def _ask(context: tls_pb2.DownstreamTlsContext, proof: ClientProof) -> None:
+    """Have clients prove who they are, on every connection: a resumed session would prove nothing anew."""
+    context.require_client_certificate.value = not proof.is_optional
+    context.disable_stateless_session_resumption = True
+    context.disable_stateful_session_resumption = True
+    asked = context.common_tls_context.combined_validation_context
+    asked.validation_context_sds_secret_config.CopyFrom(served_secret(str(proof.trust)))
+    verification = common_pb2.CertificateValidationContext
+    asked.default_validation_context.trust_chain_verification = (
+        verification.ACCEPT_UNTRUSTED if proof.is_optional else verification.VERIFY_TRUST_CHAIN
+    )

@@ -9,6 +9,7 @@ from translator.names import Name
 from translator.rules import certificates
 from translator.rules.backend_tls import SystemRoots, TrustBundle, UpstreamTls, judge, trust_bundle
 from translator.rules.certificates import KeyPair
+from translator.rules.frontend_validation import ClientTrust, client_roots
 from translator.verdict import Refused
 from translator.world import World
 
@@ -30,6 +31,12 @@ def trust(world: World, policy: Name) -> Resource:
     name = trust_name(tls.trust)
     assert name, f"{policy} trusts what Envoy has already"
     return build_trust(name, trust_bundle(world, policy))
+
+
+@query
+def client_trust(world: World, trust: ClientTrust) -> Resource:
+    """Build the roots that prove clients."""
+    return build_trust(str(trust), client_roots(world, trust))
 
 
 def build_trust(name: str, pem: str) -> Resource:

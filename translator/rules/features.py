@@ -8,6 +8,8 @@ SUPPORTED = (
     "BackendTLSPolicySANValidation",
     "GRPCRoute",
     "Gateway",
+    "GatewayFrontendClientCertificateValidation",
+    "GatewayFrontendClientCertificateValidationInsecureFallback",
     "GatewayHTTPListenerIsolation",
     "HTTPRoute",
     "HTTPRoute303RedirectStatusCode",

@@ -1,16 +1,16 @@
 """One listener: whether it is distinct, which kinds it takes, which certificates it shows."""
 
-from itertools import groupby
+from itertools import groupby, product
 
 from msgspec import Struct
 
 from translator.memo import query
 from translator.names import Name
-from translator.objects.gateway import Gateway
 from translator.objects.listeners import Listener
 from translator.objects.references import GATEWAY_GROUP, SecretObjectReference
 from translator.objects.secret import Secret
 from translator.rules.certificates import server_certificate
+from translator.rules.frontend_validation import NOTHING_ASKED, ClientProof, clients
 from translator.rules.grants import Pointee, Pointer, permitted
 from translator.rules.hostnames import EVERY
 from translator.rules.listener_sets import Slot, declared, slots
@@ -40,6 +40,8 @@ class Listening(Struct, frozen=True):
     conflict: Refused | None
     refusal: Refused | None  # why it is not accepted, apart from conflicts
     unresolved: tuple[Refused, ...]
+    proof: ClientProof | None = None  # what clients are asked for
+    warnings: tuple[str, ...] = ()
 
     @property
     def transport(self) -> str:
@@ -62,6 +64,8 @@ def judge(world: World, slot: Slot) -> Listening:
     kinds, wrong_kinds = _kinds(listener)
     passthrough = listener.tls is not None and listener.tls.mode == "Passthrough"
     certificates, wrong_certificates = ((), ()) if passthrough else _certificates(world, slot, listener)
+    is_https = listener.protocol == "HTTPS"
+    asked = clients(world, slot.gateway, listener.port) if is_https else NOTHING_ASKED
     return Listening(
         port=listener.port,
         protocol=listener.protocol,
@@ -70,27 +74,27 @@ def judge(world: World, slot: Slot) -> Listening:
         kinds=kinds,
         certificates=certificates,
         conflict=conflicts(world, slot.gateway).get(slot),
-        refusal=_refusal(listener) or _asks_clients(world, slot, listener),
-        unresolved=wrong_kinds + wrong_certificates,
+        refusal=_refusal(listener) or asked.refusal,
+        unresolved=wrong_kinds + wrong_certificates + asked.unresolved,
+        proof=asked.proof,
+        warnings=asked.warnings,
     )
 
 
 @query
 def conflicts(world: World, gateway: Name) -> dict[Slot, Refused]:
-    """Return the listeners that are not distinct: all of them in one object, the later between objects."""
+    """Return the listeners that are not distinct: all of them in one object, the later between objects.
+
+    What loses to an earlier object is no rival of its peers any more.
+    """
     lost: dict[Slot, Refused] = {}
-    earlier: list[Slot] = []
+    standing: list[Slot] = []
     for _, group in groupby(slots(world, gateway), key=lambda slot: slot.owner):
         peers = list(group)
-        standing = [slot for slot in earlier if slot not in lost]
-        for slot in peers:
-            for rival in [*standing, *(peer for peer in peers if peer != slot)]:
-                if slot not in lost and (clash := _clash(declared(world, slot), declared(world, rival))):
-                    reason, what = clash
-                    lost[slot] = Refused(
-                        reason, f"{what} is also claimed by listener {rival} of {rival.owner}"
-                    )
-        earlier += peers
+        lost |= _indistinct(world, peers, standing)
+        left = [slot for slot in peers if slot not in lost]
+        lost |= _indistinct(world, left, left)
+        standing += [slot for slot in left if slot not in lost]
     return lost
 
 
@@ -110,6 +114,18 @@ def conditions(listening: Listening, warning: str = "") -> tuple[Condition, ...]
         if listening.unresolved
         else holds("ResolvedRefs", message=warning),
     )
+
+
+def _indistinct(world: World, some: list[Slot], rivals: list[Slot]) -> dict[Slot, Refused]:
+    """Return those that cannot be told apart from another one, each with the first such rival."""
+    lost: dict[Slot, Refused] = {}
+    for slot, rival in product(some, rivals):
+        clash = _clash(declared(world, slot), declared(world, rival)) if slot != rival else None
+        if clash is not None:
+            reason, what = clash
+            message = f"{what} is also claimed by listener {rival} of {rival.owner}"
+            lost.setdefault(slot, Refused(reason, message))
+    return lost
 
 
 def _clash(one: Listener, other: Listener) -> tuple[str, str] | None:
@@ -133,14 +149,6 @@ def _refusal(listener: Listener) -> Refused | None:
         if "/" not in key or key.startswith("legation.dev/"):
             return Refused("UnsupportedValue", f"tls.options: {key} is not known")
     return None
-
-
-def _asks_clients(world: World, slot: Slot, listener: Listener) -> Refused | None:
-    """Refuse HTTPS where clients should prove who they are, as long as nobody would check."""
-    tls = world.must(Gateway, slot.gateway).spec.tls
-    if listener.protocol != "HTTPS" or tls is None or tls.frontend is None:
-        return None
-    return Refused("UnsupportedValue", "spec.tls.frontend: client certificates are not checked yet")
 
 
 def _kinds(listener: Listener) -> tuple[tuple[str, ...], tuple[Refused, ...]]:

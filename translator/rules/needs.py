@@ -8,6 +8,7 @@ from translator.memo import query
 from translator.names import Name, ServicePort
 from translator.rules.backend_tls import TrustBundle, UpstreamTls, judge
 from translator.rules.backends import Backend
+from translator.rules.frontend_validation import ClientTrust
 from translator.rules.http_routes import Forward
 from translator.rules.ports import Bound, Chain, HttpPort, TcpPort, TlsPort, UdpPort, plan, sites
 from translator.rules.streams import Streams
@@ -24,6 +25,7 @@ class Needs(Struct, frozen=True):
     endpoints: frozenset[ServicePort]
     certificates: frozenset[Name]
     policies: frozenset[Name]  # those whose trust is served, not found on Envoy's own machine
+    clients: frozenset[ClientTrust]  # who proves clients
 
 
 @query
@@ -39,6 +41,7 @@ def needs(world: World, gateway: Name) -> Needs:
         endpoints=frozenset(each.port for each in backends),
         certificates=frozenset(name for chain in chains if chain.tls for name in chain.tls.certificates),
         policies=frozenset(each.policy for each in backends if each.policy and _bundled(world, each.policy)),
+        clients=frozenset(chain.tls.proof.trust for chain in chains if chain.tls and chain.tls.proof),
     )
 
 

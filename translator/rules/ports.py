@@ -10,6 +10,7 @@ from translator.objects.tls_route import TLSRoute
 from translator.rules import listeners
 from translator.rules.attachment import ROUTES, attached
 from translator.rules.backends import Traffic
+from translator.rules.frontend_validation import ClientProof
 from translator.rules.gateways import BINDING, binding, refusal
 from translator.rules.hostnames import EVERY, specificity
 from translator.rules.listener_sets import Slot, age, slots
@@ -35,6 +36,7 @@ class Terminate(Struct, frozen=True):
     """The client's TLS ends here, with these Secrets' certificates."""
 
     certificates: tuple[Name, ...]
+    proof: ClientProof | None = None  # what clients are asked for
 
 
 class Chain(Struct, frozen=True):
@@ -133,7 +135,7 @@ def _chains(world: World, bound: Bound) -> tuple[Chain, ...]:
 
 
 def _listener_chains(world: World, bound: Bound, slot: Slot, each: Listening) -> tuple[Chain, ...]:
-    tls = None if each.passthrough else Terminate(each.certificates)
+    tls = None if each.passthrough else Terminate(each.certificates, each.proof)
     if each.protocol == "HTTPS":
         table = Table(bound.gateway, bound.port, str(slot))
         return (Chain(_server_name(each.hostname), tls, table),)
