@@ -86,14 +86,24 @@ class Own(NamedTuple):
 
     def restart(self, name: str) -> None:
         """End one process of the control plane, whatever it is about, and start it again."""
-        for number, daemon in enumerate(daemons(self.place, Programs(self.place.programs))):
-            recorded = Recorded.load(self._recorded(number, daemon))
-            if recorded and daemon.name == name:
-                recorded.end(within=0)  # an API server would wait long for those who watch
-                self._start(number, daemon)
-                return
-        message = f"no {name} was started"
-        raise tools.UnreadyError(message)
+        self.kill(name)
+        self.start(name)
+
+    def kill(self, name: str) -> None:
+        """End one process of the control plane, whatever it is about."""
+        self.process(name).end(within=0)  # an API server would wait long for those who watch
+
+    def start(self, name: str) -> None:
+        """Start one process again that was ended."""
+        self._start(*self._daemon(name))
+
+    def process(self, name: str) -> Recorded:
+        """Say which process was started last under this name."""
+        recorded = Recorded.load(self._recorded(*self._daemon(name)))
+        if recorded is None:
+            message = f"no {name} was started"
+            raise tools.UnreadyError(message)
+        return recorded
 
     def status(self) -> dict[str, bool]:
         """Say which of the processes that were started still run."""
@@ -160,6 +170,13 @@ class Own(NamedTuple):
             images=images.read(TABLE.read_text(), places),
             longest_probe_period=float(os.environ.get(PROBE_PERIOD, "86400")),
         )
+
+    def _daemon(self, name: str) -> tuple[int, Daemon]:
+        for number, daemon in enumerate(daemons(self.place, Programs(self.place.programs))):
+            if daemon.name == name:
+                return number, daemon
+        message = f"no process of a control plane is called {name}"
+        raise tools.UnreadyError(message)
 
     def _start(self, number: int, daemon: Daemon) -> None:
         """Start one process and wait until it is ready."""
