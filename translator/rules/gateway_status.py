@@ -70,7 +70,7 @@ def listener_set_status(world: World, name: Name) -> ListenerSetStatus | None:
         refused = [fails(type_, broken.reason, broken.message) for type_ in ("Accepted", "Programmed")]
         return ListenerSetStatus(tuple(refused), ())
     own = _slots_of(world, gateway, name)
-    bad = [slot for slot in own if not _good(world, slot)]
+    bad = [slot for slot in own if not listeners.judge(world, slot).served]
     message = f"listeners that cannot be served: {', '.join(slot.section for slot in bad)}"
     if len(bad) == len(own):
         invalid = [fails(type_, "ListenersNotValid", message) for type_ in ("Accepted", "Programmed")]
@@ -90,7 +90,7 @@ def _joins(world: World, name: Name) -> bool:
     gateway = gateway_of(world, name)
     if gateway is None or set_refusal(world, name) is not None:
         return False
-    return any(_good(world, slot) for slot in _slots_of(world, gateway, name))
+    return any(listeners.judge(world, slot).served for slot in _slots_of(world, gateway, name))
 
 
 def _good(world: World, slot: Slot) -> bool:
