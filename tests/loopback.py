@@ -31,8 +31,11 @@ class Answer(Struct, frozen=True):
 
 
 @asynccontextmanager
-async def http_backend(name: str, tls: ssl.SSLContext | None = None) -> AsyncIterator[Backend]:
+async def http_backend(
+    name: str, tls: ssl.SSLContext | None = None, headers: Mapping[str, str] | None = None
+) -> AsyncIterator[Backend]:
     """Answer every request with this name and close, so that each one is a connection of its own."""
+    own = "".join(f"{title}: {value}\r\n" for title, value in (headers or {}).items())
     heads: list[str] = []
     handshakes: list[ssl.SSLObject] = []
 
@@ -41,7 +44,7 @@ async def http_backend(name: str, tls: ssl.SSLContext | None = None) -> AsyncIte
             handshakes.append(writer.get_extra_info("ssl_object"))
         try:
             heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
-            head = f"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {len(name)}\r\n\r\n"
+            head = f"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {len(name)}\r\n{own}\r\n"
             writer.write((head + name).encode())
             await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
@@ -64,15 +67,17 @@ def server_tls(issued: Issued, folder: Path) -> ssl.SSLContext:
     return context
 
 
-async def ask(port: int, path: str = "/", headers: Mapping[str, str] | None = None) -> Answer:
+async def ask(
+    port: int, path: str = "/", headers: Mapping[str, str] | None = None, method: str = "GET"
+) -> Answer:
     """Send one request over cleartext HTTP/1.1."""
-    return await asyncio.to_thread(_ask, port, path, headers or {})
+    return await asyncio.to_thread(_ask, port, path, headers or {}, method)
 
 
-def _ask(port: int, path: str, headers: Mapping[str, str]) -> Answer:
+def _ask(port: int, path: str, headers: Mapping[str, str], method: str) -> Answer:
     connection = http.client.HTTPConnection(LOOPBACK, port, timeout=10)
     try:
-        connection.request("GET", path, headers=dict(headers))
+        connection.request(method, path, headers=dict(headers))
         found = connection.getresponse()
         titles = {name.lower(): value for name, value in found.getheaders()}
         return Answer(found.status, titles, found.read().decode())

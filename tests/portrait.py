@@ -14,6 +14,7 @@ from envoy.extensions.transport_sockets.tls.v3 import common_pb2, secret_pb2, tl
 
 from tests.messages import opened
 from translator.envoy.clusters import REFUSED
+from translator.envoy.cors import THE_ROUTE_DECIDES
 from translator.envoy.resource import CLUSTER, ENDPOINTS, LISTENER, ROUTES, SECRET
 from translator.translate import Resources
 
@@ -99,6 +100,8 @@ def _handshake(common: tls_pb2.CommonTlsContext) -> Iterator[str]:
     yield f"proves {' or '.join(proved) or 'no name'}"
     roots = proof.validation_context_sds_secret_config
     yield f"trusts {roots.name}" if roots.name else "trusts anybody"
+    for own in common.tls_certificate_sds_secret_configs:
+        yield f"shows {own.name}"
 
 
 def _proved(wanted: Any) -> str:  # noqa: ANN401  generated, without annotations
@@ -153,12 +156,18 @@ def _match(match: route_components_pb2.RouteMatch) -> str:
         "safe_regex": f"Regex {match.safe_regex.regex}",
     }
     said = [
-        f"{prefix}{each.name}={each.string_match.exact or f'~{each.string_match.safe_regex.regex}'}"
+        f"{prefix}{each.name}={_says(each)}"
         for prefix, wanted in (("", match.headers), ("?", match.query_parameters))
         for each in wanted
     ]
     path = paths[match.WhichOneof("path_specifier")]
     return " ".join([*(["gRPC"] if match.HasField("grpc") else []), path, *said])
+
+
+def _says(wanted: Any) -> str:  # noqa: ANN401  generated, without annotations
+    if not wanted.HasField("string_match"):
+        return "(none)"
+    return wanted.string_match.exact or f"~{wanted.string_match.safe_regex.regex}"
 
 
 def _clusters(action: route_components_pb2.RouteAction) -> Iterator[str]:
@@ -181,6 +190,8 @@ def _redirect(action: route_components_pb2.RedirectAction) -> str:
 
 
 def _changes(route: route_components_pb2.Route) -> Iterator[str]:
+    for each in route.typed_per_filter_config.values():
+        yield from _cors(opened(each))
     yield from _rewrites(route.route)
     yield from _tries(route.route)
     for copied in route.route.request_mirror_policies:
@@ -193,8 +204,24 @@ def _changes(route: route_components_pb2.Route) -> Iterator[str]:
         for each in added:
             action = "sets" if each.append_action == each.OVERWRITE_IF_EXISTS_OR_ADD else "adds"
             yield f", {whose}{action} {each.header.key}={each.header.value}"
+        if set(THE_ROUTE_DECIDES) <= set(removed):
+            yield f", {whose}removes what the backend says of CORS"
+            continue
         for name in removed:
             yield f", {whose}removes {name}"
+
+
+def _cors(policy: Any) -> Iterator[str]:  # noqa: ANN401  generated, without annotations
+    whom = (each.exact or f"~{each.safe_regex.regex}" for each in policy.allow_origin_string_match)
+    yield f", CORS for {' or '.join(whom) or 'nobody'}"
+    yield ", with credentials" if policy.allow_credentials.value else ""
+    for what, said in (
+        ("methods", policy.allow_methods),
+        ("headers", policy.allow_headers),
+        ("shows", policy.expose_headers),
+    ):
+        yield f", {what} {said}" if said else ""
+    yield f", for {policy.max_age} s"
 
 
 def _tries(action: route_components_pb2.RouteAction) -> Iterator[str]:

@@ -153,7 +153,21 @@ redirect = st.fixed_dictionaries(
 rewrite = st.fixed_dictionaries(
     {"type": st.just("URLRewrite"), "urlRewrite": optional(hostname=pick("pay.test"), path=new_path)}
 )
-http_filter = st.one_of(header_filter, redirect, rewrite, mirror, mirror)
+cors = st.fixed_dictionaries(
+    {
+        "type": st.just("CORS"),
+        "cors": optional(
+            allowOrigins=some(
+                pick("https://*.shop.test", "http://*:8080", "https://a.test", "*", "nonsense")
+            ),
+            allowMethods=some(pick("GET", "*")),
+            allowHeaders=some(pick("x-a", "*")),
+            exposeHeaders=some(pick("x-b", "*")),
+            allowCredentials=pick(True, False),  # noqa: FBT003  a value to draw
+        ),
+    }
+)
+http_filter = st.one_of(header_filter, redirect, rewrite, cors, mirror, mirror)
 http_match = optional(
     path=st.fixed_dictionaries(
         {"type": pick("Exact", "PathPrefix", "RegularExpression"), "value": pick("/", "/a", "/a/b")}

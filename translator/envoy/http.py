@@ -1,11 +1,13 @@
 """How Envoy speaks HTTP with clients: the same at every port, but for the route table."""
 
 from envoy.config.listener.v3 import listener_components_pb2
+from envoy.extensions.filters.http.cors.v3 import cors_pb2
 from envoy.extensions.filters.http.fault.v3 import fault_pb2
 from envoy.extensions.filters.http.router.v3 import router_pb2
 from envoy.extensions.filters.network.http_connection_manager.v3 import http_connection_manager_pb2
 
 from translator.envoy.config_source import OVER_ADS
+from translator.envoy.cors import CORS
 from translator.envoy.encode import encode, packed
 from translator.envoy.routes import FAULT
 from translator.rules.tables import Table
@@ -18,7 +20,12 @@ KIB = 1024
 PREPARED = encode(
     http_connection_manager_pb2.HttpConnectionManager(
         http_filters=[
-            {  # enabled by a route only, for the shares of its traffic that are refused
+            {  # enabled by a route only, as are all but the last
+                "name": CORS,
+                "typed_config": packed(cors_pb2.Cors()),
+                "disabled": True,
+            },
+            {  # for the shares of a route's traffic that are refused
                 "name": FAULT,
                 "typed_config": packed(fault_pb2.HTTPFault()),
                 "disabled": True,

@@ -11,6 +11,7 @@ from envoy.type.v3 import percent_pb2
 from google.protobuf import any_pb2
 
 from translator.envoy.clusters import REFUSED
+from translator.envoy.cors import answering
 from translator.envoy.encode import element, encode, packed
 from translator.envoy.paths import ANY_PATH, ways
 from translator.envoy.redirects import redirects
@@ -85,7 +86,8 @@ def _routes(entry: Entry, table: Table, hostname: str) -> Iterable[route_compone
             route.route.CopyFrom(_forward(forward))
             _change_request(route, entry.rule.request_headers)
             _change_response(route, entry.rule.response_headers)
-            yield from _rewritten(route, forward.rewrite or Rewrite())
+            for each in _rewritten(route, forward.rewrite or Rewrite()):
+                yield from answering(each, entry.rule.cors)
         case Forward(failure=status) | Fail(status=status):
             route.direct_response.status = status
             yield route

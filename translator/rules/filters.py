@@ -4,8 +4,10 @@ from collections import Counter
 
 from msgspec import Struct, structs
 
+from translator.objects.filters import HTTPRequestMirrorFilter
 from translator.objects.grpc_route import GRPCRouteFilter
 from translator.objects.http_route import HTTPRequestRedirectFilter, HTTPRouteFilter, HTTPURLRewriteFilter
+from translator.rules.cors import Cors, cors
 from translator.rules.headers import UNCHANGED, HeaderChanges, changes
 from translator.rules.paths import FullPath, NewPrefix, new_path
 from translator.verdict import Refused
@@ -29,12 +31,14 @@ class Rewrite(Struct, frozen=True):
 
 
 class Filters(Struct, frozen=True):
-    """All filters of one rule, read together."""
+    """All filters of one rule or of one backend, read together."""
 
     request_headers: HeaderChanges = UNCHANGED
     response_headers: HeaderChanges = UNCHANGED
     redirect: Redirect | None = None
     rewrite: Rewrite | None = None
+    cors: Cors | None = None
+    mirrors: tuple[HTTPRequestMirrorFilter, ...] = ()  # as they are written
 
     @property
     def replaces_prefix(self) -> bool:
@@ -45,56 +49,56 @@ class Filters(Struct, frozen=True):
 
 NOTHING = Filters()
 Written = HTTPRouteFilter | GRPCRouteFilter
+Value = HeaderChanges | Redirect | Rewrite | Cors | tuple[HTTPRequestMirrorFilter, ...]
 
 
 def read(written: tuple[HTTPRouteFilter, ...] | tuple[GRPCRouteFilter, ...]) -> Filters | Refused:
-    """Read the filters of a rule but for its mirrors; one that cannot be honoured refuses the rule."""
+    """Read the filters of a rule or of a backend; one that cannot be honoured refuses the rule."""
     times = Counter(each.type for each in written if each.type != "RequestMirror")
     twice = next((kind for kind, count in times.items() if count > 1), None)
     if twice:
-        return Refused("IncompatibleFilters", f"filters: {twice} can stand only once in a rule")
+        return Refused("IncompatibleFilters", f"filters: {twice} can stand only once")
     found = NOTHING
     for each in written:
         added = _with(found, each)
         if isinstance(added, Refused):
             return added
         found = added
-    return _contradiction(found, written) or found
+    return _contradiction(found) or found
 
 
-def _contradiction(
-    found: Filters, written: tuple[HTTPRouteFilter, ...] | tuple[GRPCRouteFilter, ...]
-) -> Refused | None:
+def _contradiction(found: Filters) -> Refused | None:
     """Refuse what asks for something that a redirected request never comes to."""
     if found.redirect is None:
         return None
     if found.rewrite is not None:
         return Refused("IncompatibleFilters", "filters: a request that is redirected cannot be rewritten")
-    if any(each.type == "RequestMirror" for each in written):
+    if found.mirrors:
         return Refused("IncompatibleFilters", "filters: a request that is redirected cannot be mirrored")
+    if found.cors is not None:
+        return Refused("IncompatibleFilters", "filters: CORS is for answers of backends, not for redirects")
     return None
 
 
 def _with(found: Filters, each: Written) -> Filters | Refused:
     """Read one more filter."""
+    value: Value | Refused
     match each.type:
         case "RequestHeaderModifier" if each.request_header_modifier is not None:
-            return _add(found, request_headers=changes(each.request_header_modifier))
+            field, value = "request_headers", changes(each.request_header_modifier)
         case "ResponseHeaderModifier" if each.response_header_modifier is not None:
-            return _add(found, response_headers=changes(each.response_header_modifier))
-        case "RequestRedirect" if isinstance(each, HTTPRouteFilter) and each.request_redirect is not None:
-            return _add(found, redirect=_redirect(each.request_redirect))
-        case "URLRewrite" if isinstance(each, HTTPRouteFilter) and each.url_rewrite is not None:
-            return _add(found, rewrite=_rewrite(each.url_rewrite))
+            field, value = "response_headers", changes(each.response_header_modifier)
         case "RequestMirror" if each.request_mirror is not None:
-            return found
+            field, value = "mirrors", (*found.mirrors, each.request_mirror)
+        case "RequestRedirect" if isinstance(each, HTTPRouteFilter) and each.request_redirect is not None:
+            field, value = "redirect", _redirect(each.request_redirect)
+        case "URLRewrite" if isinstance(each, HTTPRouteFilter) and each.url_rewrite is not None:
+            field, value = "rewrite", _rewrite(each.url_rewrite)
+        case "CORS" if isinstance(each, HTTPRouteFilter) and each.cors is not None:
+            field, value = "cors", cors(each.cors)
         case unknown:
             return Refused("UnsupportedValue", f"filters: {unknown} is not supported yet")
-
-
-def _add(found: Filters, **read_: HeaderChanges | Redirect | Rewrite | Refused) -> Filters | Refused:
-    wrong = next((each for each in read_.values() if isinstance(each, Refused)), None)
-    return wrong or structs.replace(found, **read_)
+    return value if isinstance(value, Refused) else structs.replace(found, **{field: value})
 
 
 def _redirect(written: HTTPRequestRedirectFilter) -> Redirect | Refused:

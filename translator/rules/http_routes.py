@@ -8,6 +8,7 @@ from translator.objects.grpc_route import GRPCRoute, GRPCRouteMatch, GRPCRouteRu
 from translator.objects.http_route import HTTPRoute, HTTPRouteRule
 from translator.rules import filters
 from translator.rules.backends import Backend, Share, Traffic, shares
+from translator.rules.cors import Cors
 from translator.rules.filters import Filters, Redirect, Rewrite
 from translator.rules.headers import UNCHANGED, HeaderChanges
 from translator.rules.matches import (
@@ -54,6 +55,7 @@ class HttpRule(Struct, frozen=True):
     action: Forward | Redirect | Fail
     request_headers: HeaderChanges = UNCHANGED
     response_headers: HeaderChanges = UNCHANGED
+    cors: Cors | None = None
 
 
 class Ranked(Struct, frozen=True):
@@ -128,7 +130,7 @@ def _rule(read: Filters | Refused, forward: Forward, refusal: Refused | None) ->
         return HttpRule(Fail(forward.failure, "no backend can be reached"))
     copies = tuple(each for each in forward.mirrors if isinstance(each.target, Backend) and each.millionths)
     sent = structs.replace(forward, shares=weighty, rewrite=read.rewrite, mirrors=copies)
-    return HttpRule(sent, read.request_headers, read.response_headers)
+    return HttpRule(sent, read.request_headers, read.response_headers, read.cors)
 
 
 def _prefix(read: Filters | Refused, found: list[HttpMatch | Refused]) -> Refused | None:

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from translator.objects.grpc_route import GRPCMethodMatch, GRPCRouteMatch
 from translator.objects.http_route import HTTPPathMatch, HTTPRouteMatch
+from translator.rules.patterns import fault
 from translator.verdict import Refused, listed
 
 ANY_NAME = "[^/]+"  # any service, or any method of gRPC
@@ -49,8 +50,6 @@ class HttpMatch(Struct, frozen=True):
 
 
 Rank = tuple[int, ...]  # the greater comes first
-
-LONGEST_PROGRAM = 100  # of RE2 instructions: Envoy takes no longer one, and a request pays for each
 
 
 def http_match(written: HTTPRouteMatch) -> HttpMatch | Refused:
@@ -140,16 +139,6 @@ def _wrong_pattern(match: HttpMatch) -> Refused | None:
     if isinstance(match.path, PathPattern):
         patterns.append(match.path.regex)
     for pattern in patterns:
-        if (wrong := _fault(pattern)) is not None:
+        if (wrong := fault(pattern)) is not None:
             return Refused("UnsupportedValue", f"regular expression {listed([pattern])} {wrong}")
     return None
-
-
-def _fault(pattern: str) -> str | None:
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        size = re2.compile(pattern, options).programsize
-    except re2.error as error:
-        return f"is none that RE2 reads: {error.args[0].decode(errors='replace')}"
-    return None if size <= LONGEST_PROGRAM else f"is too costly: {size} steps, where {LONGEST_PROGRAM} may be"

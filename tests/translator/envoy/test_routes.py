@@ -2,60 +2,31 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
 
-from tests.envoy_validate import runnable
-from tests.loopback import LOOPBACK, Answer, ask, http_backend
-from tests.loopback import Backend as Server
-from tests.real_envoy import running_envoy, until
-from tests.translator.envoy.plans import EDGE, TABLE, Hop, Plans, backend, bodies, build, judged
+from tests.loopback import Answer, ask, http_backend
+from tests.real_envoy import until
+from tests.translator.envoy.plans import EDGE, TABLE, Hop, Plans, judged
+from tests.translator.envoy.routed import (
+    NOWHERE,
+    PAY,
+    REFUSED,
+    ROOT,
+    TO_PAY,
+    entry,
+    gateway,
+    gateway_of,
+    said,
+)
 from translator.envoy import routes
 from translator.envoy.resource import ROUTES
 from translator.rules.backends import Share
-from translator.rules.endpoints import Endpoint
 from translator.rules.filters import Redirect, Rewrite
 from translator.rules.headers import HeaderChanges
 from translator.rules.http_routes import Fail, Forward, HttpRule
 from translator.rules.matches import HttpMatch, Named, PathExact, PathPattern, PathPrefix
 from translator.rules.mirrors import Mirror
 from translator.rules.paths import FullPath, NewPrefix
-from translator.rules.ports import Bound, HttpPort, Site
-from translator.rules.tables import Entry, Table
-from translator.verdict import Refused
-
-PAY = backend("pay")
-NOWHERE = backend("nowhere")  # a Service without endpoints
-TO_PAY = HttpRule(Forward((Share(PAY, 1),)))
-REFUSED = Refused("BackendNotFound", "Service shop/gone does not exist")
-ROOT = HttpMatch(PathPrefix("/"))
-Hosts = Mapping[str, Sequence[Entry]]
-
-
-def entry(match: HttpMatch, rule: HttpRule = TO_PAY) -> Entry:
-    return Entry(match, rule, "HTTPRoute shop/store rule 1")
-
-
-@asynccontextmanager
-async def gateway(hosts: Hosts) -> AsyncIterator[tuple[int, Server]]:
-    """Run an Envoy with these virtual hosts before a backend that answers `pay`."""
-    async with http_backend("pay") as server, gateway_of({TABLE: hosts}, server) as ports:
-        yield ports[TABLE], server
-
-
-@asynccontextmanager
-async def gateway_of(tables: Mapping[Table, Hosts], server: Server) -> AsyncIterator[Mapping[Table, int]]:
-    """Run an Envoy that serves each table at a port of its own."""
-    hops = (Hop(PAY, (Endpoint(LOOPBACK, server.port),)), Hop(NOWHERE))
-    bounds = {table: Bound(EDGE, table.port) for table in tables}
-    sites = {bound: Site((LOOPBACK,), 0, HttpPort(table)) for table, bound in bounds.items()}
-    async with running_envoy(runnable(bodies(build(Plans(sites, tables, hops))))) as envoy:
-        yield {table: await envoy.listener_port(str(bound)) for table, bound in bounds.items()}
-
-
-def said(answer: Answer) -> str:
-    """What the backend says, or how Envoy answers."""
-    return answer.body if answer.status == 200 else str(answer.status)
+from translator.rules.tables import Table
 
 
 async def test_paths_headers_queries_and_methods_are_matched_as_they_are_written() -> None:

@@ -8,7 +8,7 @@ from tests.envoy_validate import runnable
 from tests.loopback import LOOPBACK, Backend, ask
 from tests.real_envoy import running_envoy
 from tests.translator.envoy.plans import BOUND, TABLE, Hop, Plans, backend, bodies, build
-from tests.translator.envoy.test_routes import entry, gateway_of
+from tests.translator.envoy.routed import entry, gateway_of
 from translator.rules.backends import Share
 from translator.rules.endpoints import Endpoint
 from translator.rules.http_routes import Forward, HttpRule

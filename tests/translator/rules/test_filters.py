@@ -12,6 +12,7 @@ from translator.verdict import Refused
 PREFIX = {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/b"}}
 REWRITE = {"type": "URLRewrite", "urlRewrite": PREFIX}
 MIRROR = {"type": "RequestMirror", "requestMirror": {"backendRef": {"name": "b", "port": 80}}}
+CORS = {"type": "CORS", "cors": {"allowOrigins": ["*"]}}
 REDIRECT = {"type": "RequestRedirect", "requestRedirect": {}}
 
 
@@ -29,7 +30,8 @@ def refused(**rule: object) -> Refused | None:
     [
         ([REWRITE, REDIRECT], "a request that is redirected cannot be rewritten"),
         ([MIRROR, REDIRECT], "a request that is redirected cannot be mirrored"),
-        ([REWRITE, REWRITE], "URLRewrite can stand only once in a rule"),
+        ([CORS, REDIRECT], "CORS is for answers of backends, not for redirects"),
+        ([REWRITE, REWRITE], "URLRewrite can stand only once"),
     ],
 )
 def test_filters_that_contradict_each_other_refuse_their_rule(
