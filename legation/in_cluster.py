@@ -19,6 +19,7 @@ from k8s_watch.writer import Writer
 from legation.change import written
 from legation.cluster import Batch, Cluster, Ears
 from legation.engine import CannotStartError, Engine, Surroundings
+from legation.events import Events
 from legation.leader import Leader
 from legation.pump import Outcome, Workbench, the_time
 from legation.settings import RunSettings
@@ -55,7 +56,8 @@ class Replica:
         self._settings = settings
         self._log = structlog.get_logger()
         writer = Writer(server, CONTROLLER)
-        self._statuses = StatusWriter(writer, self._api_version, _now)
+        self._events = Events(writer)
+        self._statuses = StatusWriter(writer, self._api_version, _now, told=self._events.note)
         self._cluster = Cluster(Reader(server), Ears(self._read, self._statuses.overhear), settings.watched)
         lease = Place("coordination.k8s.io/v1", "leases", settings.namespace, LEASE)
         self._leader = Leader(writer, lease, f"{socket.gethostname()}-{token_hex(4)}")
@@ -86,7 +88,13 @@ class Replica:
     async def _lead(self) -> None:
         """Stand for election once there is something to say."""
         await self._translated.wait()
-        await self._leader.run(self._statuses.run)
+        await self._leader.run(self._tell)
+
+    async def _tell(self) -> None:
+        """Do what only one replica does."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._events.run())
+            tasks.create_task(self._statuses.run())
 
     def _read(self, batch: Batch) -> None:
         if batch or not self._begun:
@@ -95,6 +103,7 @@ class Replica:
 
     def _take(self, outcome: Outcome) -> None:
         self._statuses.take(outcome.judged)
+        self._events.take(outcome)
         self._translated.set()
 
     def _api_version(self, kind: type) -> str:

@@ -10,7 +10,7 @@ from functools import partial
 from types import MappingProxyType
 
 import structlog
-from msgspec import MsgspecError
+from msgspec import MsgspecError, Struct
 
 from k8s_watch.answers import Failed
 from k8s_watch.change import Absent, Change, Gone, Put, Synced, Unreadable
@@ -33,6 +33,27 @@ _KINDS = MappingProxyType({info.kind: info for info in KINDS})
 _NOTHING: Mapping[Ref, Judged] = MappingProxyType({})
 
 
+class Wrote(Struct, frozen=True):
+    """A status that we wrote: whose, and what it said before and says since."""
+
+    ref: Ref
+    place: Place
+    uid: str
+    before: bytes
+    after: bytes
+
+
+def nobody_asks(_: Wrote) -> None:
+    """Let it pass."""
+
+
+class _Seen(Struct, frozen=True):
+    """An object as it was told last: its status, and what tells it from others of its name."""
+
+    uid: str
+    known: Known
+
+
 class StatusWriter:
     """What should be written, what is known to be written, and what is due because they differ."""
 
@@ -42,15 +63,17 @@ class StatusWriter:
         api_version: Callable[[type], str],
         now: Callable[[], str],
         pace: Pace | None = None,
+        told: Callable[[Wrote], None] = nobody_asks,
     ) -> None:
-        """Write by this writer, to objects under the version that somebody knows; begin with nothing due."""
+        """Write by this writer, to objects under the version that somebody knows; say what was written."""
         self._writer = writer
         self._api_version = api_version
         self._now = now
         self._pace = pace or Pace()
+        self._told = told
         self._log = structlog.get_logger()
         self._judged = _NOTHING
-        self._known: dict[Ref, Known] = {}
+        self._seen: dict[Ref, _Seen] = {}
         self._awaited: dict[Ref, str] = {}  # the version that a write of ours made and nobody told us of yet
         self._due: dict[Ref, float] = {}  # and not before when
         self._failures: dict[Ref, int] = {}
@@ -64,7 +87,8 @@ class StatusWriter:
             match change:
                 case Put(name=name, version=version, thing=thing):
                     said = bytes(getattr(thing, "status", b"")) or NO_STATUS
-                    self._learn(Ref(kind.__name__, Name(*name)), Known(version, said))
+                    seen = _Seen(thing.metadata.uid, Known(version, said))
+                    self._learn(Ref(kind.__name__, Name(*name)), seen)
                 case Gone(name=name):
                     self._forget(Ref(kind.__name__, Name(*name)))
                 case Unreadable() | Synced() | Absent():
@@ -111,16 +135,20 @@ class StatusWriter:
 
     async def _settle(self, ref: Ref) -> None:
         """Write one status, if what is known of it is not what it should be."""
-        judged, known = self._judged.get(ref), self._known.get(ref)
-        if judged is None or known is None:
+        judged, seen = self._judged.get(ref), self._seen.get(ref)
+        if judged is None or seen is None:
             return
-        if known.status == NO_STATUS and judged.status in SILENCE:
+        found = seen.known.status
+        if found == NO_STATUS and judged.status in SILENCE:
             return  # it is nobody's, or others have not spoken yet
-        make = partial(merged, status=judged.status, moment=Moment(self._now(), judged.generation))
-        current = None if ref in self._awaited else known
+        draft = _Draft(partial(merged, status=judged.status, moment=Moment(self._now(), judged.generation)))
+        current = None if ref in self._awaited else seen.known
         try:
-            if make(known.status) != known.status:
-                self._note(ref, await self._writer.write_status(self._place(ref), make, current))
+            if draft.make(found) != found:
+                outcome = await self._writer.write_status(self._place(ref), draft.make, current)
+                self._note(ref, outcome)
+                if isinstance(outcome, Written):
+                    self._told(Wrote(ref, self._place(ref), seen.uid, draft.before, draft.after))
         except MsgspecError as error:
             self._log.warning("what a status says now cannot be read", object=str(ref), why=str(error))
 
@@ -137,32 +165,44 @@ class StatusWriter:
                 wait = self._pace.after(failures, outcome.retry_after)
                 asyncio.get_running_loop().call_later(wait, self._mark, ref)
 
-    def _learn(self, ref: Ref, known: Known) -> None:
+    def _learn(self, ref: Ref, seen: _Seen) -> None:
         """Believe the newest; what was before our own last write is history."""
-        if _is_older(known.version, self._awaited.get(ref, "")):
+        if _is_older(seen.known.version, self._awaited.get(ref, "")):
             return
         self._awaited.pop(ref, None)
-        self._known[ref] = known
+        self._seen[ref] = seen
         self._mark(ref)
 
     def _await(self, ref: Ref, version: str) -> None:
         """Wait to be told of what we wrote, unless that was quicker than the answer."""
-        known = self._known.get(ref)
-        if known is not None and _is_older(known.version, version):
+        seen = self._seen.get(ref)
+        if seen is not None and _is_older(seen.known.version, version):
             self._awaited[ref] = version
 
     def _forget(self, ref: Ref) -> None:
-        for each in (self._known, self._awaited, self._failures, self._due):
+        for each in (self._seen, self._awaited, self._failures, self._due):
             each.pop(ref, None)
 
     def _mark(self, ref: Ref) -> None:
-        if ref in self._judged and ref in self._known:
+        if ref in self._judged and ref in self._seen:
             self._due.setdefault(ref, _clock() + GATHER)
             self._news.set()
 
     def _place(self, ref: Ref) -> Place:
         info = _KINDS[ref.kind]
         return Place(self._api_version(info.type), info.plural, *ref.name)
+
+
+class _Draft:
+    """Makes a status, and remembers the last one that was made, and of what."""
+
+    def __init__(self, make: Callable[[bytes], bytes]) -> None:
+        self._make = make
+        self.before = self.after = b""
+
+    def make(self, existing: bytes) -> bytes:
+        self.before, self.after = existing, self._make(existing)
+        return self.after
 
 
 def _clock() -> float:

@@ -1,5 +1,6 @@
 """Statuses into a cluster, over real HTTP: once for each change, and never over what others wrote."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -13,9 +14,9 @@ from k8s_watch.kind import ObjectName
 from k8s_watch.list_watch import Pace
 from k8s_watch.writer import Writer
 from legation.notebook import Judged
-from legation.status_writer import StatusWriter
+from legation.status_writer import StatusWriter, Wrote
 from tests.k8s_watch.faults import Json, refusing
-from tests.k8s_watch.faulty_api import FaultyApi, serving
+from tests.k8s_watch.faulty_api import SOON, FaultyApi, serving
 from tests.k8s_watch.listener import reached, running
 from translator.names import Name, Ref
 from translator.objects.http_route import HTTPRoute
@@ -43,7 +44,10 @@ class Scene:
 
     def __init__(self, api: FaultyApi, writer: Writer) -> None:
         self.api = api
-        self.statuses = StatusWriter(writer, lambda _: "example.com/v1", lambda: NOW, QUICK)
+        self.wrote: asyncio.Queue[Wrote] = asyncio.Queue()
+        self.statuses = StatusWriter(
+            writer, lambda _: "example.com/v1", lambda: NOW, QUICK, self.wrote.put_nowait
+        )
 
     def tell(self, name: str = "store") -> None:
         """Tell what the server has, as an informer would."""
@@ -129,6 +133,21 @@ async def test_what_somebody_wrote_meanwhile_is_read_and_kept(tmp_path: Path) ->
         here.say(store=ACCEPTED)
         await here.until_written()
         assert here.entries()[:2] == [THEIRS, newer]
+
+
+async def test_who_asks_is_told_what_a_write_made_of_what_was_really_there(tmp_path: Path) -> None:
+    async with scene(tmp_path, "store", "last") as here, running(here.statuses.run()):
+        newer: Json = {"controllerName": "example.com/newer", "parentRef": {"name": "y"}}
+        await here.api.put("store", PLURAL, status={"parents": [newer]})
+        here.say(store=ACCEPTED)
+        await here.until_written()
+        here.tell("store")  # nothing is written for it again
+        here.say(store=ACCEPTED, last=ACCEPTED)
+        async with asyncio.timeout(SOON):
+            wrote, last = await here.wrote.get(), await here.wrote.get()
+    assert json.loads(wrote.before) == {"parents": [newer]}
+    assert json.loads(wrote.after)["parents"] == [newer, here.entries()[1]]
+    assert [each.ref.name.name for each in (wrote, last)] == ["store", "last"]
 
 
 async def test_nothing_is_written_before_we_lead_and_everything_due_at_once_when_we_do(

@@ -1,0 +1,181 @@
+"""Tells people by Events what they have to repair, and that it is well again; only who leads runs this.
+
+What a status says is told when a write of ours made it say so: so nothing is told again after a restart, a
+resync or by another replica. Too much at once is left out and counted in the log; statuses have all of it.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import msgspec
+import structlog
+from msgspec import Struct
+
+from k8s_watch.answers import Failed, Item
+from k8s_watch.kind import Place
+from k8s_watch.writer import Happening, Missing, Writer
+from k8s_watch.writer import Outcome as Answer
+from legation.findings import REPORT_IT, Fault, faults, in_words
+from legation.pump import Outcome
+from legation.rations import Ration, Rations
+from legation.status_writer import Wrote
+from legation.written_status import read_status
+from translator.names import Ref
+from translator.objects.kinds import KINDS
+from translator.rules.gateways import CONTROLLER
+from translator.translate import Mistake
+
+ACTION = "Translate"
+RECOVERED = "Recovered"
+BUG = "InternalError"
+OF_A_NAMESPACE = Ration(at_once=25, every=10.0)
+OF_ALL = Ration(at_once=100, every=1.0)
+MOST_WAITING = 200  # while an API server does not answer
+SUMMARY = 30.0  # seconds between two lines about what was left out
+
+_KINDS = MappingProxyType({info.kind: info for info in KINDS})
+_NONE: Mapping[str, Mistake] = MappingProxyType({})
+
+
+class _Metadata(Struct, frozen=True):
+    uid: str = ""
+
+
+class _Object(Struct, frozen=True):
+    metadata: _Metadata = _Metadata()
+
+
+class Events:
+    """What has to be told, and how much may be."""
+
+    def __init__(self, writer: Writer) -> None:
+        """Begin with nothing to tell."""
+        self._writer = writer
+        self._log = structlog.get_logger()
+        self._waiting: deque[Happening] = deque()
+        self._news = asyncio.Event()
+        self._rations = Rations(OF_A_NAMESPACE, OF_ALL, 0.0)
+        self._leads = False
+        self._left_out = 0
+        self._mistakes = _NONE
+        self._classes: tuple[Ref, ...] = ()
+        self._failure = ""
+
+    def note(self, wrote: Wrote) -> None:
+        """Take in what whoever leads made an object's status say."""
+        for each in happenings(wrote):
+            self._add(each)
+
+    def take(self, outcome: Outcome) -> None:
+        """Take in what went wrong by a mistake of ours, which no status can say."""
+        before, self._mistakes = self._mistakes, outcome.broken
+        if outcome.broken:
+            self._classes = tuple(sorted(ref for ref in outcome.judged if ref.kind == "GatewayClass"))
+            new = {what: each for what, each in outcome.broken.items() if what not in before}
+            self._confess(new if self._leads else _NONE)
+
+    async def run(self) -> None:
+        """Tell, until cancelled; mistakes that another replica told of already are not told again."""
+        self._leads = True
+        self._confess(self._mistakes)
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._tell_all())
+                tasks.create_task(self._sum_up())
+        finally:
+            self._leads = False
+
+    def _confess(self, mistakes: Mapping[str, Mistake]) -> None:
+        for what, mistake in mistakes.items():
+            about = mistake.about or next(iter(self._classes), None)
+            if about is not None:
+                self._add(_confession(what, mistake, about))
+
+    def _add(self, happening: Happening) -> None:
+        """Have something told, if it is not too much."""
+        full = len(self._waiting) >= MOST_WAITING
+        if full or not self._rations.allow(happening.regarding.namespace, _clock()):
+            self._left_out += 1
+            return
+        self._waiting.append(happening)
+        self._news.set()
+
+    async def _tell_all(self) -> None:
+        while True:
+            while self._waiting:
+                await self._tell(self._waiting.popleft())
+            self._news.clear()
+            await self._news.wait()
+
+    async def _tell(self, happening: Happening) -> None:
+        if not happening.uid:
+            found = await self._writer.read(happening.regarding)
+            if isinstance(found, Missing):
+                return
+            if isinstance(found, Item):
+                uid = msgspec.json.decode(found.body, type=_Object).metadata.uid
+                happening = msgspec.structs.replace(happening, uid=uid)
+        self._note(happening, await self._writer.announce(happening))
+
+    def _note(self, happening: Happening, outcome: Answer) -> None:
+        """Say once that Events cannot be written, and nothing more until one is or it fails otherwise."""
+        why = outcome.reason if isinstance(outcome, Failed) else ""
+        if why and why != self._failure:
+            about = f"{happening.kind} {happening.regarding.namespace}/{happening.regarding.name}"
+            self._log.warning("an Event was not written", object=about, why=why)
+        self._failure = why
+
+    async def _sum_up(self) -> None:
+        while True:
+            await asyncio.sleep(SUMMARY)
+            if self._left_out:
+                remedy = "`legation check` and the statuses have all of it"
+                self._log.warning("too much for Events", left_out=self._left_out, remedy=remedy)
+                self._left_out = 0
+
+
+def happenings(wrote: Wrote) -> tuple[Happening, ...]:
+    """Say what is wrong since a write and was not before it; or, at once, that nothing is any more."""
+    before, after = (_faults(wrote.ref, status) for status in (wrote.before, wrote.after))
+    if before and not after and _speaks(wrote.after):
+        note = f"no longer: {'; '.join(map(_in_words, before.values()))}"
+        return (_happening(wrote, "Normal", RECOVERED, note),)
+    new = (fault for said, fault in after.items() if said not in before)
+    return tuple(_happening(wrote, "Warning", fault.condition.reason, _in_words(fault)) for fault in new)
+
+
+def _faults(ref: Ref, status: bytes) -> dict[tuple[str, str, str], Fault]:
+    """Index what is wrong by what people are told of it: it may make another condition bad than before."""
+    found = faults(ref.name.namespace, read_status(status))
+    return {(each.where, each.condition.reason, each.condition.message): each for each in found}
+
+
+def _speaks(status: bytes) -> bool:
+    """Say whether anything of ours is left: who turns away from us has not repaired anything."""
+    told = read_status(status)
+    entries = (*told.parents, *told.ancestors)
+    return bool(told.conditions) or any(each.controller_name == CONTROLLER for each in entries)
+
+
+def _in_words(fault: Fault) -> str:
+    condition = fault.condition
+    where = f"{fault.where}: " if fault.where else ""
+    remedy = f" ({fault.remedy})" if fault.remedy else ""
+    return f"{where}{condition.type}={condition.status}: {condition.message}{remedy}"
+
+
+def _happening(wrote: Wrote, type_: str, reason: str, note: str) -> Happening:
+    return Happening(wrote.place, wrote.ref.kind, wrote.uid, type_, reason, ACTION, note)
+
+
+def _confession(what: str, mistake: Mistake, about: Ref) -> Happening:
+    info = _KINDS[about.kind]
+    place = Place(info.api_version(info.versions[0]), info.plural, *about.name)
+    note = f"{what}: {in_words(mistake)} ({REPORT_IT})"
+    return Happening(place, about.kind, "", "Warning", BUG, ACTION, note, once=True)
+
+
+def _clock() -> float:
+    return asyncio.get_running_loop().time()
