@@ -87,6 +87,10 @@ docs: .venv/ready ## rewrite the pages that are made from the code: docs/spec-co
 chart: .venv/ready ## rewrite what the Helm chart takes from the code: the rules of its roles
 	@$(BIN)/python deploy/permissions.py
 
+.PHONY: manifests
+manifests: chart ## rewrite deploy/legation.yaml, which is the chart for kubectl; needs Go, of which Helm is made once
+	@$(BIN)/python -m deploy.manifests
+
 .PHONY: coverage
 coverage: .venv/ready ## run the tests and list lines and branches that none of them takes
 	@$(BIN)/python $(PYTEST) --quiet --cov --cov-report=term-missing:skip-covered $(TESTS)

@@ -2,6 +2,10 @@
 {{- define "legation.environment" -}}
 - {name: LEGATION_XDS, value: {{ .Values.xds | quote }}}
 - {name: LEGATION_ADMIN, value: {{ .Values.admin | quote }}}
+- {name: LEGATION_SERVICE, value: {{ include "legation.name" . }}}
+{{- with .Values.envoyImage }}
+- {name: LEGATION_ENVOY_IMAGE, value: {{ . | quote }}}
+{{- end }}
 {{- with include "legation.watched" . | fromJsonArray }}
 - {name: LEGATION_WATCH, value: {{ join " " . | quote }}}
 {{- end }}

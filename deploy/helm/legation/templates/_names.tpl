@@ -39,20 +39,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{- /* The namespaces that are watched, as a list in JSON: parameters of the class must be seen as well. */ -}}
 {{- define "legation.watched" -}}
-{{- $parameters := and .Values.gatewayClass.create (include "legation.parameters" . | fromYaml) -}}
-{{- if and .Values.watch $parameters -}}
+{{- if and .Values.watch .Values.gatewayClass.create .Values.gatewayClass.parameters -}}
 {{- append .Values.watch .Release.Namespace | uniq | toJson -}}
 {{- else -}}
 {{- .Values.watch | toJson -}}
-{{- end -}}
-{{- end }}
-
-{{- /* The spec of the class's parameters. */ -}}
-{{- define "legation.parameters" -}}
-{{- if .Values.managed -}}
-{{- .Values.gatewayClass.parameters | toYaml -}}
-{{- else -}}
-{{- merge (dict "proxies" "External") .Values.gatewayClass.parameters | toYaml -}}
 {{- end -}}
 {{- end }}
 
