@@ -1,19 +1,20 @@
 """What the Envoys of each Gateway made of what they were sent, for the Gateway's own status."""
 
 import asyncio
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 
 from msgspec import Struct
 
+from legation.peers import Others, alone
+from legation.telling import Telling, holds, refuses, tell, versions
 from translator.names import Name
 from translator.objects.gateway import Gateway
 from translator.rules.gateways import Delivery
-from xds_server.hub import Connected, Hub
+from xds_server.hub import Hub
 from xds_server.report import Report
-from xds_server.snapshot import LDS, Snapshot
+from xds_server.snapshot import Snapshot
 
 GATHER = 0.05  # seconds: most Envoys answer sooner, so that a quick ACK makes one status of two
 ASK_ANYWAY = 1.0  # seconds; nobody reports an Envoy that went away
@@ -46,45 +47,91 @@ class Heard(Struct, frozen=True):
     gateway: Name
     acknowledged: bool = False  # every connected one holds the newest listeners
     refusals: tuple[Refusal, ...] = ()
-    present: bool = True  # one is connected here
+    present: bool = True  # one is connected
+
+
+class Unsure(Struct, frozen=True):
+    """Somebody has to be heard yet, or may be about to take what is newest."""
+
+
+class Basis(Struct, frozen=True):
+    """What was told last, and of which listeners; None where only a status may have said something yet."""
+
+    heard: Heard | None
+    listeners: Mapping[str, str]
 
 
 class Deliveries:
-    """Listens to Envoys, and passes on what differs."""
+    """Listens to Envoys, wherever they are connected, and passes on what differs.
 
-    def __init__(self) -> None:
-        """Begin without having heard anything."""
+    An Envoy or a replica that comes or goes changes nothing by that, as long as the listeners are those that
+    were told of. Where they are others, nothing is taken on trust.
+    """
+
+    def __init__(
+        self,
+        others: Callable[[], Others] = alone,
+        confide: Callable[[Mapping[str, Telling]], None] = lambda _here: None,
+    ) -> None:
+        """Ask what is known of Envoys elsewhere, and confide what is known of those here."""
+        self._others = others
+        self._confide = confide
         self._news = asyncio.Event()
-        self._told: dict[Name, Heard] = {}
+        self._bases: dict[str, Basis] = {}
 
     def note(self, _report: Report | None = None) -> None:
         """Remember that there is news; what it is, is asked for later, once for many."""
         self._news.set()
 
-    async def run(self, hub: Hub, tell: Callable[[tuple[Heard, ...]], None]) -> None:
-        """Tell what differs from what was told before, until cancelled."""
+    async def run(self, hub: Hub, pass_on: Callable[[tuple[Heard, ...]], None]) -> None:
+        """Pass on what differs from what was told before, until cancelled."""
         while True:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._news.wait(), ASK_ANYWAY)
             await asyncio.sleep(GATHER)
             self._news.clear()
-            if news := self._differing(hub):
-                tell(news)
+            if news := self.news(hub):
+                pass_on(news)
 
-    def _differing(self, hub: Hub) -> tuple[Heard, ...]:
-        heard = hear(hub)
-        silent = (Heard(gateway, present=False) for gateway in self._told.keys() - heard.keys())
-        news = tuple(each for each in (*heard.values(), *silent) if self._told.get(each.gateway) != each)
-        self._told |= {each.gateway: each for each in news}
-        return news
+    def news(self, hub: Hub) -> tuple[Heard, ...]:
+        """Ask about every Gateway that is offered something, and return what differs."""
+        here, others, offered = tell(hub), self._others(), hub.offered()
+        self._confide(here)
+        news: list[Heard | None] = [self._let_go(group) for group in self._bases.keys() - offered.keys()]
+        for group, snapshot in offered.items():
+            tellings = [*([here[group]] if group in here else []), *others.about(group)]
+            found = together(name_in(group), snapshot, tellings)
+            if others.awaited and isinstance(found, Heard) and found.acknowledged:
+                found = Unsure()
+            news.append(self._difference(group, found, versions(snapshot)))
+        return tuple(each for each in news if each is not None)
+
+    def _difference(self, group: str, found: Heard | Unsure, listeners: Mapping[str, str]) -> Heard | None:
+        basis = self._bases.setdefault(group, Basis(None, listeners))
+        heard = _concluded(found, basis, name_in(group), listeners)
+        self._bases[group] = Basis(heard, listeners)
+        return heard if heard != basis.heard else None
+
+    def _let_go(self, group: str) -> Heard:
+        del self._bases[group]
+        return Heard(name_in(group))
 
 
-def hear(hub: Hub) -> dict[Name, Heard]:
-    """Ask what every Gateway's Envoys hold and refuse."""
-    by_group: dict[str, list[Connected]] = {}
-    for connected in hub.connected():
-        by_group.setdefault(connected.envoy.group, []).append(connected)
-    return {name_in(group): _together(hub, group, envoys) for group, envoys in by_group.items()}
+def together(gateway: Name, snapshot: Snapshot, tellings: Sequence[Telling]) -> Heard | Unsure:
+    """Judge what is told of a Gateway's Envoys by what they are offered now."""
+    wanted = versions(snapshot)
+    held = [(telling, holding) for telling in tellings for holding in telling.holdings]
+    lacking = [holding for telling, holding in held if not holds(telling, holding, wanted)]
+    refusals = {
+        Refusal(refused.name, refused.words)
+        for telling in tellings
+        for refused in telling.refused
+        if refuses(telling, refused, snapshot)
+    }
+    if lacking and not refusals and all(each.arriving for each in lacking):
+        return Unsure()
+    in_order = sorted(refusals, key=lambda each: (each.resource, each.words))
+    return Heard(gateway, bool(held) and not lacking, tuple(in_order), present=bool(held))
 
 
 def name_in(group: str) -> Name:
@@ -99,33 +146,16 @@ def delivery(heard: Heard, gateway: Gateway) -> Delivery:
     return Delivery(heard.acknowledged, tuple(told))
 
 
-def _together(hub: Hub, group: str, envoys: Iterable[Connected]) -> Heard:
-    snapshot = hub.snapshot(group)
-    if snapshot is None:
-        return Heard(name_in(group))
-    refusals = {refusal for envoy in envoys for refusal in _refusals(envoy, snapshot)}
-    acknowledged = all(_holds_listeners(envoy, snapshot) for envoy in envoys)
-    return Heard(name_in(group), acknowledged, tuple(sorted(refusals, key=lambda each: each.resource)))
-
-
-def _refusals(envoy: Connected, snapshot: Snapshot) -> Iterable[Refusal]:
-    """Name what is refused as it is offered now; older refusals are history."""
-    for type_url, rejected in envoy.rejections.items():
-        for name, version in rejected.versions.items():
-            entry = snapshot.find(type_url, name)
-            if entry is not None and entry.version == version:
-                yield Refusal(name, _about(name, rejected.error))
-
-
-def _holds_listeners(envoy: Connected, snapshot: Snapshot) -> bool:
-    held = envoy.versions.get(LDS, {})
-    return all(held.get(name) == entry.version for name, entry in snapshot.entries[LDS].items())
-
-
-def _about(name: str, error: str) -> str:
-    """Take what an error says about one resource out of what it says about several."""
-    found = re.search(rf"{re.escape(name)}: (?P<words>[^\n]+)", error)
-    return found["words"].strip() if found else error.strip()
+def _concluded(
+    found: Heard | Unsure, basis: Basis, gateway: Name, listeners: Mapping[str, str]
+) -> Heard | None:
+    match found:
+        case Heard(present=False) | Unsure() if listeners != basis.listeners:
+            return Heard(gateway)  # nobody is known to hold them
+        case Unsure():
+            return basis.heard
+        case Heard():
+            return found
 
 
 def _explained(refusal: Refusal, gateway: Gateway) -> str:

@@ -25,7 +25,7 @@ DOORS = {
     "cryptography": ("translator/rules/certificates.py", "legation/identity.py", "legation/authority.py"),
     "envoy": ("translator/envoy/", "xds_server/service.py"),
     "google": ("translator/envoy/", "xds_server/service.py"),
-    "grpc": ("xds_server/service.py",),
+    "grpc": ("xds_server/service.py", "xds_server/feed.py"),
     "kubernetes_asyncio": ("k8s_watch/api_server.py",),
 }
 SAYS_NOTHING = {"common", "helpers", "models", "types", "utils"}

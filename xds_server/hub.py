@@ -1,6 +1,6 @@
 """The newest snapshot of each group of Envoys, and the streams that it wakes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from secrets import token_hex
 from time import monotonic
 
@@ -12,7 +12,7 @@ from xds_server.messages import Ask, DeltaAsk, Response
 from xds_server.order import Patience
 from xds_server.report import Envoy, Rejected, Report
 from xds_server.snapshot import Snapshot, changed
-from xds_server.stream import Stream
+from xds_server.stream import KNOWN, Stream
 
 PATIENCE = Patience()
 LIMITS = Limits()
@@ -124,11 +124,15 @@ class Hub:
         self._tell(seat.stream)
         return response
 
-    def connected(self) -> list[Connected]:
-        """Every Envoy with what it holds now."""
+    def offered(self) -> dict[str, Snapshot]:
+        """What is offered now, by group."""
+        return {name: group.snapshot for name, group in self._groups.items() if group.snapshot is not None}
+
+    def connected(self, types: Collection[str] = KNOWN) -> list[Connected]:
+        """Every Envoy with what it holds now of these types."""
         seats = [seat for group in self._groups.values() for seat in group.seats.values()]
         return [
-            Connected(s.stream.envoy, s.address, s.since, s.stream.holdings(), dict(s.stream.rejections))
+            Connected(s.stream.envoy, s.address, s.since, s.stream.holdings(types), dict(s.stream.rejections))
             for s in seats
         ]
 

@@ -1,4 +1,4 @@
-"""gRPC: the AggregatedDiscoveryService, which only carries; the one module that knows grpc and protobuf."""
+"""gRPC: the AggregatedDiscoveryService, which only carries; the one module that knows protobuf."""
 
 import asyncio
 import os
@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError
 from msgspec import Struct
 
 from xds_server.admission import GroupOf, Node, Peer, Refusal, claimed_group
+from xds_server.feed import Feed, Followers
 from xds_server.hub import Hub, Seat
 from xds_server.messages import Ask, DeltaAsk, delta_frame, whole_frame
 from xds_server.report import Envoy, TurnedAway
@@ -97,9 +98,12 @@ async def serve(hub: Hub, addresses: Sequence[Address], terms: Terms = TERMS) ->
 
 
 @asynccontextmanager
-async def serving(hub: Hub, addresses: Sequence[Address], terms: Terms = TERMS) -> AsyncIterator[list[int]]:
+async def serving(
+    hub: Hub, addresses: Sequence[Address], terms: Terms = TERMS, feed: Feed | None = None
+) -> AsyncIterator[list[int]]:
     """Serve while the block runs; yields the port of each address, which for a socket file means nothing."""
     conversations = Conversations(hub, terms)
+    followers = Followers(feed) if feed is not None else None
     server = grpc.aio.server(options=_options(terms))
     methods = {
         "StreamAggregatedResources": conversations.whole,
@@ -107,6 +111,8 @@ async def serving(hub: Hub, addresses: Sequence[Address], terms: Terms = TERMS) 
     }
     handlers = {name: grpc.stream_stream_rpc_method_handler(method) for name, method in methods.items()}
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, handlers),))
+    if followers is not None:
+        server.add_generic_rpc_handlers((followers.handler(),))
     ports = [_bind(server, address) for address in addresses]
     await server.start()
     try:
@@ -114,7 +120,14 @@ async def serving(hub: Hub, addresses: Sequence[Address], terms: Terms = TERMS) 
     finally:
         async with asyncio.TaskGroup() as goodbye:
             goodbye.create_task(server.stop(terms.drain + 1))  # no new stream from here on
-            goodbye.create_task(conversations.dismiss(terms.drain))
+            goodbye.create_task(_dismiss(conversations, followers, terms.drain))
+
+
+async def _dismiss(conversations: "Conversations", followers: Followers | None, within: float) -> None:
+    """End what is open; who follows us does so until the last Envoy is gone."""
+    await conversations.dismiss(within)
+    if followers is not None:
+        followers.dismiss()
 
 
 def _options(terms: Terms) -> list[tuple[str, int]]:

@@ -93,10 +93,10 @@ class Stream:
         """How many names the Envoy has subscribed to."""
         return sum(len(session.subscription.names) for session in self.sessions.values())
 
-    def holdings(self) -> dict[str, dict[str, str]]:
+    def holdings(self, types: Collection[str] = KNOWN) -> dict[str, dict[str, str]]:
         """The versions that the Envoy is known to have, by type and name."""
         return {
             type_url: {name: entry.version for name, entry in session.held.items()}
             for type_url, session in self.sessions.items()
-            if session.opened
+            if session.opened and type_url in types
         }
