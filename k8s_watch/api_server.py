@@ -5,6 +5,7 @@ are replaced while we run.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -67,6 +68,7 @@ class ApiServer:
         """Find server and credentials by `load`, every time they are needed anew."""
         self._load = load
         self._agent = agent
+        self.failures: Counter[int] = Counter()  # requests that came to nothing, by HTTP's code, or 0
         self._session: Session | None = None
         self._renewing = asyncio.Lock()
 
@@ -108,6 +110,15 @@ class ApiServer:
     @asynccontextmanager
     async def send(self, call: Call) -> AsyncIterator[aiohttp.ClientResponse]:
         """Yield the answer; whatever goes wrong, in the caller's reading too, is a RequestError."""
+        try:
+            async with self._sent(call) as response:
+                yield response
+        except RequestError as error:
+            self.failures[error.failed.code] += 1
+            raise
+
+    @asynccontextmanager
+    async def _sent(self, call: Call) -> AsyncIterator[aiohttp.ClientResponse]:
         session = self._current()
         try:
             async with await self._request(session, call) as response:

@@ -42,12 +42,19 @@ class Fetcher(Generic[T]):
         self._pace = pace or Pace()
         self._body = body_reader(kind)
         self._wants = Wants[T]()
+        self._failed: dict[ObjectName, Failed] = {}
         self._wanted: AbstractSet[ObjectName] = frozenset()
         self._wish = asyncio.Event()
         self._work = asyncio.Event()
         self._turn = asyncio.Lock()  # what is decided first is told first
         metadata = Kind(kind.group, kind.versions, kind.plural, Metadata, kind.namespaced, metadata_only=True)
         self.metadata = Informer(metadata, reader, self._learn, namespaces, self._pace)
+
+    @property
+    def failure(self) -> Failed | None:
+        """What stands between us and the newest, if anything: the metadata of all, or one object itself."""
+        lacking = (failed for name, failed in self._failed.items() if self._wants.lacks(name))
+        return self.metadata.failure or next(lacking, None)
 
     def want(self, names: AbstractSet[ObjectName]) -> None:
         """Want these from now on, and no others; what `deliver` is told will answer for each new one."""
@@ -89,7 +96,9 @@ class Fetcher(Generic[T]):
     async def _run(self, errand: Errand) -> Failed | None:
         found = await self._reader.get(Where(self.kind, self.metadata.api_version), errand.name)
         if isinstance(found, Failed) and found.code != NOT_FOUND:
+            self._failed[errand.name] = found
             return found
+        self._failed = {name: failed for name, failed in self._failed.items() if self._wants.lacks(name)}
         async with self._turn:
             body = None if isinstance(found, Failed) else self._body(found.name, found.version, found.body)
             await self._tell(self._wants.read(errand, body))

@@ -33,6 +33,8 @@ class Informer(Generic[T]):
     ) -> None:
         """Tell `deliver`, which is waited for; without namespaces, of all objects there are."""
         self.kind = kind
+        self.told = 0  # changes
+        self.changed = float("-inf")  # when the last of them was told, by the event loop's clock
         self._reader = reader
         self._deliver = deliver
         scopes = namespaces if namespaces and kind.namespaced else ("",)
@@ -112,9 +114,11 @@ class Informer(Generic[T]):
             changes.extend(self._read(machine.receive(each), namespace))
             if not _goes_on(doing, machine.next):
                 break
+        now = asyncio.get_running_loop().time()
         if not isinstance(doing, Wait) and machine.failure is None:
-            self._heard[namespace] = asyncio.get_running_loop().time()
+            self._heard[namespace] = now
         if changes:
+            self.told, self.changed = self.told + len(changes), now
             await self._deliver(changes)
         await asyncio.sleep(0)  # others have their turn
 

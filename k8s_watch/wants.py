@@ -82,6 +82,11 @@ class Wants(Generic[T]):
         self._told[name] = found.version
         return [found]
 
+    def lacks(self, name: ObjectName) -> bool:
+        """Say whether an object that is there, and wanted, is still to be read in its newest version."""
+        version = self._versions.get(name)
+        return name in self._wanted and version is not None and self._told.get(name) != version
+
     def put_off(self, errand: Errand) -> None:
         """The errand came to nothing, so it is to be done again."""
         self._return(errand)

@@ -8,13 +8,15 @@ from types import MappingProxyType
 import structlog
 from msgspec import Struct
 
+from k8s_watch.answers import Failed
 from k8s_watch.change import Change
-from k8s_watch.fetcher import Fetcher, Metadata
+from k8s_watch.fetcher import Fetcher
 from k8s_watch.informer import Informer
 from k8s_watch.kind import ObjectName
 from k8s_watch.list_watch import Pace
 from k8s_watch.reader import Reader
 from legation.change import Put, Stated
+from legation.contact import Contact, Stale, Watching, contact, in_words
 from legation.intake import Intake
 from legation.kinds import PICKED, WATCHED
 from legation.wanted import WANTING
@@ -61,6 +63,19 @@ class Cluster:
         waiting = (kind.__name__ + _in_brackets(self._because(kind)) for kind in self._intake.unknown)
         unreadable = (f"{ref}{_in_brackets(why)}" for ref, why in self._intake.in_the_way.items())
         return ", ".join((*waiting, *unreadable))
+
+    def contacts(self) -> tuple[Contact, ...]:
+        """Say how the contact stands, for every kind."""
+        now = asyncio.get_running_loop().time()
+        return tuple(
+            contact(kind.__name__, self._watching(kind), self._failure(kind), now) for kind, _ in WATCHED
+        )
+
+    def stale(self) -> tuple[Stale, ...]:
+        """Say of which kinds nothing newer can be had than was told; what was never told is lacking."""
+        unknown = {kind.__name__ for kind in self._intake.unknown}
+        known = (each for each in self.contacts() if each.kind not in unknown)
+        return tuple(each.stale for each in known if each.stale is not None)
 
     def api_version(self, kind: type) -> str:
         """Say under which version the objects of a kind were found."""
@@ -115,10 +130,13 @@ class Cluster:
         return {kind.__name__: why for kind, _ in WATCHED if (why := self._because(kind))}
 
     def _because(self, kind: type) -> str:
-        failure = self._watching(kind).failure
-        return "" if failure is None else f"{failure.code or 'no answer'}: {failure.reason}"
+        failure = self._failure(kind)
+        return "" if failure is None else in_words(failure)
 
-    def _watching(self, kind: type) -> Informer[Object] | Informer[Metadata]:
+    def _failure(self, kind: type) -> Failed | None:
+        return (self._fetchers.get(kind) or self._informers[kind]).failure
+
+    def _watching(self, kind: type) -> Watching:
         picked = self._fetchers.get(kind)
         return picked.metadata if picked else self._informers[kind]
 

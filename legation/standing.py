@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from legation.addresses import HostPort
+from legation.contact import Stale
 from legation.findings import Finding, Told, together
 from legation.manifests import Problem
 from legation.proxies.handshakes import Handshakes, counted
@@ -99,6 +100,7 @@ class Overview(Struct, frozen=True):
     routes: tuple[Attached, ...]
     policies: tuple[Attached, ...]
     findings: tuple[Finding, ...]
+    stale: tuple[Stale, ...] = ()  # what is served goes on, and may be out of date
 
 
 class Standing:
@@ -112,6 +114,7 @@ class Standing:
         self._found: tuple[Finding, ...] = ()
         self.ready = False
         self.lacks: Callable[[], str] = str  # what a first translation waits for, in words
+        self.stale: Callable[[], tuple[Stale, ...]] = tuple
         self._hub = hub
         self._proxies = proxies
         self._port_offset = port_offset
@@ -149,7 +152,8 @@ class Standing:
         routes = tuple(_attached(ref, statuses[ref]) for ref in sorted(statuses) if ref.kind in ROUTES)
         policies = (ref for ref in sorted(statuses) if ref.kind == "BackendTLSPolicy")
         told = tuple(_attached(ref, statuses[ref]) for ref in policies)
-        return Overview(version("legation"), self.ready, self.gateways(counters), routes, told, self.found())
+        gateways, stale = self.gateways(counters), self.stale()
+        return Overview(version("legation"), self.ready, gateways, routes, told, self.found(), stale)
 
     def _handshakes(self, gateway: Name, counters: Mapping[str, int]) -> tuple[Handshakes, ...]:
         snapshot = self.outcome.snapshots.get(str(gateway))

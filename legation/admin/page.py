@@ -31,10 +31,17 @@ def page(standing: Standing) -> str:
     groups = Counter(each.group for each in standing.found())
     found = ", ".join(f"{number} {escape(group)}" for group, number in sorted(groups.items()))
     return PAGE.format(
-        state="Serving." if standing.ready else "Nothing was read yet.",
+        state=_state(standing),
         gateways="\n".join(gateways) or "<li>no Gateway of ours",
         findings=f"To look at: {found}." if found else "Nothing to look at.",
     )
+
+
+def _state(standing: Standing) -> str:
+    if not standing.ready:
+        return "Nothing was read yet."
+    stale = ", ".join(escape(str(each)) for each in standing.stale())
+    return f"Serving what was known; out of date: {stale}." if stale else "Serving."
 
 
 def _programmed(condition: Condition | None) -> str:

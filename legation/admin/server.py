@@ -78,8 +78,9 @@ class AdminPort:
         return web.Response(text="ok\n")
 
     async def _readyz(self, _: web.Request) -> web.Response:
-        if self._standing.ready:
-            return web.Response(text="ok\n")
+        if self._standing.ready:  # also where the API server is away: docs/decisions/0010 says why
+            stale = "".join(f"out of date: {each}\n" for each in self._standing.stale())
+            return web.Response(text=f"ok\n{stale}")
         lacks = self._standing.lacks()
         text = f"nothing was translated yet; not read: {lacks}\n" if lacks else "nothing was read yet\n"
         return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text=text)

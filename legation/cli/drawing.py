@@ -19,7 +19,8 @@ def print_overview(console: Console, overview: Overview) -> None:
 
 def drawn(overview: Overview) -> RenderableType:
     """Draw tables for what there is."""
-    parts: list[RenderableType] = [_gateways(overview.gateways)]
+    parts: list[RenderableType] = [Text(f"out of date: {each}", style="yellow") for each in overview.stale]
+    parts.append(_gateways(overview.gateways))
     if any(gateway.envoys or gateway.process for gateway in overview.gateways):
         parts.append(_envoys(overview.gateways))
     if any(gateway.handshakes for gateway in overview.gateways):

@@ -1,15 +1,17 @@
 """Secrets over real HTTP: only those that somebody wants are ever read."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from k8s_watch.answers import Failed
 from k8s_watch.change import Gone
 from k8s_watch.fetcher import Fetcher
 from k8s_watch.kind import Kind
 from k8s_watch.reader import Reader
 from tests.k8s_watch.faults import refusing, saying
-from tests.k8s_watch.faulty_api import FaultyApi, serving
+from tests.k8s_watch.faulty_api import SOON, FaultyApi, serving
 from tests.k8s_watch.listener import QUICK, Listener, Widget, named, reached, running
 
 SECRETS = Kind("example.com", ("v1",), "secrets", Widget)
@@ -23,6 +25,13 @@ async def fetching(folder: Path, api: FaultyApi, told: Listener[Widget]) -> Asyn
         fetcher = Fetcher(SECRETS, Reader(server), told, pace=QUICK)
         async with running(fetcher.run()):
             yield fetcher
+
+
+async def passes(holds: Callable[[], bool]) -> None:
+    """Wait for what only looking can tell."""
+    async with asyncio.timeout(SOON):
+        while not holds():  # noqa: ASYNC110  # a failure is not told
+            await asyncio.sleep(0.005)
 
 
 async def test_only_what_is_wanted_is_read_and_the_rest_is_asked_for_as_metadata(tmp_path: Path) -> None:
@@ -55,6 +64,22 @@ async def test_a_reading_that_fails_is_tried_again(tmp_path: Path) -> None:
         fetcher.want({named("a")})
         await told.until(lambda: told.things == {"a": Widget(0)})
     assert api.count("get") == 5
+
+
+async def test_a_reading_that_is_refused_is_known_until_nobody_wants_it_or_it_is_gone(tmp_path: Path) -> None:
+    api, told = FaultyApi(), Listener[Widget]()
+    api.fault("get", refusing(403, "you may not"), times=1000)
+    async with fetching(tmp_path, api, told) as fetcher:
+        fetcher.want({named("a")})
+        await api.until(lambda: api.count("get") >= 2)
+        assert fetcher.failure == Failed(403, "you may not")
+        fetcher.want(frozenset())
+        await passes(lambda: fetcher.failure is None)
+        fetcher.want({named("b")})
+        await passes(lambda: fetcher.failure == Failed(403, "you may not"))
+        await api.delete("b", "secrets")
+        await told.until(lambda: Gone(named("b")) in told.changes)
+        assert fetcher.failure is None
 
 
 async def test_an_object_that_went_before_it_could_be_read_is_gone(tmp_path: Path) -> None:

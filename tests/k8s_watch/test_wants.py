@@ -173,3 +173,16 @@ def test_an_object_that_does_not_fit_is_told_as_it_is() -> None:
     assert errand is not None
     unreadable = Unreadable(A, "1", "no")
     assert wants.read(errand, unreadable) == [unreadable]
+
+
+def test_what_is_there_and_wanted_is_lacking_until_its_newest_version_was_read() -> None:
+    wants = knowing(there(A, "1"))
+    assert not wants.lacks(A)
+    wants.want({A, B})
+    assert (wants.lacks(A), wants.lacks(B)) == (True, False)
+    wants.read(Errand(A, "1"), body(A, "1"))
+    assert not wants.lacks(A)
+    wants.learn([there(A, "2")])
+    assert wants.lacks(A)
+    wants.learn([Gone(A)])
+    assert not wants.lacks(A)

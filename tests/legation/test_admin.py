@@ -9,6 +9,7 @@ import pytest
 from legation.addresses import HostPort
 from legation.admin.metrics import Telemetry
 from legation.admin.server import AdminPort, answering
+from legation.contact import Stale
 from legation.folder import Folder, read
 from legation.pump import Workbench
 from legation.standing import Standing, read_overview
@@ -58,6 +59,20 @@ async def test_it_is_alive_at_once_and_ready_once_everything_was_read() -> None:
         assert (await client.get("/readyz"))[0] == 503
     async with admin(standing_of(SHOP)) as client:
         assert (await client.get("/readyz"))[0] == 200
+
+
+async def test_it_stays_ready_when_the_api_server_is_away_and_says_what_is_out_of_date() -> None:
+    standing = standing_of(SHOP)
+    standing.stale = lambda: (Stale("Service", 12.3, "no answer: <gone>"),)
+    async with admin(standing) as client:
+        assert await client.get("/readyz") == (
+            200,
+            "ok\nout of date: Service for 12 s (no answer: <gone>)\n",
+        )
+        _, page = await client.get("/")
+        assert "out of date: Service for 12 s (no answer: &lt;gone&gt;)" in page
+        _, body = await client.get("/api/v1/status")
+    assert read_overview(body.encode()).stale == standing.stale()
 
 
 async def test_the_status_is_what_the_commands_read() -> None:

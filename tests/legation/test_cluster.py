@@ -144,6 +144,37 @@ async def test_what_cannot_be_read_keeps_everything_back_and_is_named(api: Fault
         assert cluster.lacks == ""
 
 
+async def test_a_lost_api_server_is_said_to_make_what_is_known_out_of_date(
+    api: FaultyApi, tmp_path: Path
+) -> None:
+    async with watching(api, tmp_path) as (cluster, pupil):
+        await until(lambda: bool(pupil.batches))
+        assert cluster.stale() == ()
+        api.fault("watch", refusing(503, "no leader"), times=100_000)
+        await api.end_watches()
+        lost = {(info.kind, "503: no leader") for info in KINDS}
+        await until(lambda: {(each.kind, each.why) for each in cluster.stale()} == lost)
+        assert cluster.lacks == ""
+        api.faults.clear()
+        await until(lambda: cluster.stale() == ())
+        assert {each.objects for each in cluster.contacts() if each.kind == "Secret"} == {2}
+
+
+async def test_what_was_never_read_is_lacking_and_not_out_of_date(api: FaultyApi, tmp_path: Path) -> None:
+    api.fault("find", refusing(403, "you may not"), times=100_000)
+    async with watching(api, tmp_path) as (cluster, _):
+        await until(lambda: "you may not" in cluster.lacks)
+        assert cluster.stale() == ()
+        assert {each.heard for each in cluster.contacts()} == {float("inf")}
+
+
+async def test_a_secret_that_may_not_be_read_is_out_of_date(api: FaultyApi, tmp_path: Path) -> None:
+    api.fault("get", refusing(403, "you may not"), times=100_000)
+    async with watching(api, tmp_path) as (cluster, _):
+        await until(lambda: [each.kind for each in cluster.stale()] == ["Secret"])
+        assert [each.why for each in cluster.stale()] == ["403: you may not"]
+
+
 async def test_every_single_change_is_overheard_with_its_version(api: FaultyApi, tmp_path: Path) -> None:
     async with watching(api, tmp_path) as (_, pupil):
         await until(lambda: bool(pupil.batches))
