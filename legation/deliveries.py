@@ -101,7 +101,7 @@ class Deliveries:
         for group, snapshot in offered.items():
             tellings = [*([here[group]] if group in here else []), *others.about(group)]
             found = together(name_in(group), snapshot, tellings)
-            if others.awaited and isinstance(found, Heard) and found.acknowledged:
+            if others.incomplete and isinstance(found, Heard) and found.acknowledged:
                 found = Unsure()
             news.append(self._difference(group, found, versions(snapshot)))
         return tuple(each for each in news if each is not None)

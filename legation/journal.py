@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping
+from secrets import token_hex
 from types import MappingProxyType
 
 import msgspec
@@ -16,6 +17,7 @@ NOTHING: Mapping[str, Telling] = MappingProxyType({})
 class News(Struct, frozen=True, omit_defaults=True):
     """What differs from what was told before; fields that somebody adds later are passed over."""
 
+    teller: str = ""  # a name that no other replica has
     told: Mapping[str, Telling] = {}  # by Gateway
     gone: tuple[str, ...] = ()  # Gateways without an Envoy there
     complete: bool = False  # what was told so far makes one moment
@@ -30,6 +32,7 @@ class Journal:
 
     def __init__(self) -> None:
         """Begin with nothing to tell, as no Envoy is connected before there is somewhere to connect to."""
+        self.teller = token_hex(8)
         self.tellings = NOTHING
         self._news = asyncio.Event()
 
@@ -45,7 +48,7 @@ class Journal:
         told = NOTHING
         while True:
             news, now = self._news, self.tellings
-            for message in messages(told, now):
+            for message in messages(told, now, self.teller):
                 yield message
             told = now
             await news.wait()
@@ -56,6 +59,7 @@ class Copy:
 
     def __init__(self) -> None:
         """Begin in the middle of a first moment."""
+        self.teller = ""
         self.tellings: Mapping[str, Telling] | None = None  # unless a whole moment was told
         self._coming: dict[str, Telling] = {}
 
@@ -65,6 +69,7 @@ class Copy:
             news = msgspec.json.decode(message, type=News)
         except msgspec.MsgspecError as error:
             raise NotUnderstoodError(str(error)) from error
+        self.teller = news.teller
         self._coming |= news.told
         for gateway in news.gone:
             self._coming.pop(gateway, None)
@@ -72,7 +77,9 @@ class Copy:
             self.tellings = dict(self._coming)
 
 
-def messages(before: Mapping[str, Telling], after: Mapping[str, Telling]) -> Iterator[bytes]:
+def messages(
+    before: Mapping[str, Telling], after: Mapping[str, Telling], teller: str = ""
+) -> Iterator[bytes]:
     """Write what leads from one moment to another: one message at the least, none of them huge."""
     told: dict[str, Telling] = {}
     size = 0
@@ -81,7 +88,7 @@ def messages(before: Mapping[str, Telling], after: Mapping[str, Telling]) -> Ite
             told[gateway] = telling
             size += len(msgspec.json.encode(telling))
         if size >= LONG:
-            yield msgspec.json.encode(News(told))
+            yield msgspec.json.encode(News(teller, told))
             told, size = {}, 0
     gone = tuple(sorted(before.keys() - after.keys()))
-    yield msgspec.json.encode(News(told, gone, complete=True))
+    yield msgspec.json.encode(News(teller, told, gone, complete=True))

@@ -23,10 +23,10 @@ RETRY = 0.5  # seconds to the next try, at least; at most twice as long
 
 
 class Others(Struct, frozen=True):
-    """What is known of Envoys elsewhere: what each replica tells, and whether one is still to be heard."""
+    """What each replica tells of Envoys elsewhere; it is incomplete while one is still to be heard."""
 
     tellings: tuple[Mapping[str, Telling], ...] = ()
-    awaited: bool = False
+    incomplete: bool = False
 
     def about(self, gateway: str) -> list[Telling]:
         """Say what is told of one Gateway's Envoys."""
@@ -45,6 +45,7 @@ class Peer:
         """Begin without a word of it."""
         self.address = address
         self.why = ""  # it is not heard
+        self.is_us = False
         self.silent_since: float | None = now
         self.tellings: Mapping[str, Telling] | None = None
 
@@ -58,13 +59,15 @@ class Peers:
 
     def __init__(
         self,
+        own: str,
         identity: Callable[[], Identity | None],
         noted: Callable[[], None],
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        """Follow by the identity that there is at the time, if there is one; note that there is news."""
+        """Follow by what there is to show at the time, if anything; who tells by our own name is us."""
         self._identity = identity
         self._noted = noted
+        self._own = own
         self._clock = clock
         self._log = structlog.get_logger()
         self._begun = clock()
@@ -86,14 +89,14 @@ class Peers:
         """Say what is known now."""
         now = self._clock()
         if self._found is None:
-            return Others(awaited=now < self._begun + PATIENCE)
+            return Others(incomplete=now < self._begun + PATIENCE)
         told: list[Mapping[str, Telling]] = []
-        awaited = False
+        incomplete = False
         for peer in self._peers.values():
-            if peer.silent_since is None or peer.is_waited_for(now):
+            if not peer.is_us and (peer.silent_since is None or peer.is_waited_for(now)):
                 told.append(peer.tellings or NOTHING)
-                awaited |= peer.tellings is None
-        return Others(tuple(told), awaited)
+                incomplete |= peer.tellings is None
+        return Others(tuple(told), incomplete)
 
     async def run(self) -> None:
         """Follow whoever is found, until cancelled."""
@@ -109,7 +112,7 @@ class Peers:
                 await self._changed.wait()
 
     async def _follow(self, peer: Peer) -> None:
-        while True:
+        while not peer.is_us:
             identity = self._identity()
             if identity is not None:
                 why = await self._hear(peer, identity)
@@ -125,6 +128,9 @@ class Peers:
             async with aclosing(followed(peer.address, identity)) as messages:
                 async for message in messages:
                     copy.take(message)
+                    peer.is_us = copy.teller == self._own
+                    if peer.is_us:
+                        return ""
                     if copy.tellings is not None:
                         self._note(peer, copy.tellings)
         except (LostError, NotUnderstoodError) as error:

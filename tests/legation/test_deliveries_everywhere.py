@@ -44,7 +44,7 @@ class Replicas:
 
     def __init__(self) -> None:
         self.here, self.there = Server(), Server()
-        self.awaited = False
+        self.incomplete = False
         self.heard = True
         self.deliveries = Deliveries(self.others)
         self.told: Callable[[Telling], Telling] = lambda telling: telling
@@ -54,7 +54,7 @@ class Replicas:
         for message in messages({}, {name: self.told(each) for name, each in tell(self.there.hub).items()}):
             copy.take(message)
         assert copy.tellings is not None
-        return Others((copy.tellings,) if self.heard else (), self.awaited)
+        return Others((copy.tellings,) if self.heard else (), self.incomplete)
 
     def offer(self, *versions: str) -> None:
         """Offer listeners here, and there, unless only one is given."""
@@ -167,11 +167,11 @@ def test_a_refusal_of_what_is_not_offered_any_more_is_history(replicas: Replicas
 
 def test_while_a_replica_is_to_be_heard_what_was_said_stands(replicas: Replicas) -> None:
     Envoy(replicas.here, "a").takes()
-    replicas.awaited = True
+    replicas.incomplete = True
     assert replicas.news() == []
-    replicas.awaited = False
+    replicas.incomplete = False
     assert replicas.news() == [HELD]
-    replicas.awaited = True
+    replicas.incomplete = True
     assert replicas.news() == []
 
 
@@ -179,12 +179,12 @@ def test_while_a_replica_is_to_be_heard_nothing_new_is_vouched_for(replicas: Rep
     envoy = Envoy(replicas.here, "a")
     envoy.takes()
     assert replicas.news() == [HELD]
-    replicas.awaited = True
+    replicas.incomplete = True
     replicas.offer("v2", "v2")
     envoy.takes()
     assert replicas.news() == [PENDING]
     assert replicas.news() == []
-    replicas.awaited = False
+    replicas.incomplete = False
     assert replicas.news() == [HELD]
 
 

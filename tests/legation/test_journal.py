@@ -40,7 +40,7 @@ def test_only_what_changed_is_written() -> None:
     before = {"infra/edge": HELD, "infra/inner": HELD, "shop/edge": HELD}
     [message] = messages(before, {"infra/edge": HELD, "infra/inner": REFUSED})
     news = msgspec.json.decode(message, type=News)
-    assert news == News({"infra/inner": REFUSED}, ("shop/edge",), complete=True)
+    assert news == News("", {"infra/inner": REFUSED}, ("shop/edge",), complete=True)
 
 
 def test_a_long_moment_is_many_messages_and_counts_once_it_is_complete() -> None:
