@@ -11,8 +11,8 @@ import pytest
 from e2e.cluster.place import PROJECT
 from e2e.kubectl import apply, kubectl, wait_for
 from legation.addresses import HostPort
-from legation.authority import proxy_of, server
-from legation.identity_secrets import authority_secret, proxy_secret, server_secret
+from legation.authority import proxy_of
+from legation.identity_secrets import authority_secret, proxy_secret
 from legation.permissions import of_cluster, of_namespaces, of_own_namespace, role
 from legation.proxies.managed import Environment, manifests
 from legation.proxies.wanted import Wanted
@@ -74,14 +74,11 @@ def test_a_gateways_proxies_are_what_an_api_server_takes(namespace: str, spec: o
 def test_identities_are_what_an_api_server_takes(namespace: str) -> None:
     now, its = datetime.now(UTC) - timedelta(minutes=1), gateway(namespace, "edge")
     roots = renewed_roots((), now)
-    own, shown = (renewed_leaf(None, who, roots, now) for who in (server([SERVER]), proxy_of(name_of(its))))
-    made = (
-        authority_secret(Name(namespace, "legation-authority"), roots),
-        server_secret(Name(namespace, "legation-server"), own, roots),
-        proxy_secret(its, shown, roots),
-    )
+    shown = renewed_leaf(None, proxy_of(name_of(its)), roots, now)
+    name = Name(namespace, "legation-authority")
+    made = (authority_secret(name, roots), proxy_secret(its, shown, roots))
     taken = kubectl(*STRICT, given="\n---\n".join(map(json.dumps, made)))
-    assert len(taken.splitlines()) == 3
+    assert len(taken.splitlines()) == 2
 
 
 def test_roles_are_what_an_api_server_takes_and_honours(namespace: str) -> None:

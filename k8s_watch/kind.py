@@ -44,6 +44,7 @@ class Kind(Struct, Generic[T_co], frozen=True):
     struct: type[T_co]
     namespaced: bool = True
     metadata_only: bool = False  # the server leaves out all but the metadata
+    selector: str = ""  # of labels; without one, all objects count
 
     def api_versions(self) -> tuple[str, ...]:
         """Return the versions as objects name them: `v1`, or `apps/v1`."""

@@ -90,7 +90,7 @@ class Reader:
 
     async def get(self, where: Where, name: ObjectName) -> Item | Failed:
         """Read one object."""
-        return await self._read(where.place(name).path(), read_item)
+        return await self._read(where.place(name).path(), read_item, _accept(where))
 
     async def watch(self, where: Where, ask: Watch) -> AsyncGenerator[list[Received]]:
         """Yield that it stands, then events as they come; the last of all tells how it ended."""

@@ -1,5 +1,6 @@
 """Where somebody listens, and what is needed to be let in."""
 
+from ipaddress import ip_address
 from pathlib import Path
 
 from msgspec import Struct
@@ -16,6 +17,14 @@ class HostPort(Struct, frozen=True):
 
     host: str
     port: int
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether nobody but this machine reaches it."""
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
 
     def __str__(self) -> str:
         """As people write it, an IPv6 address in brackets."""

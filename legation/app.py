@@ -11,7 +11,7 @@ import structlog
 
 from legation.change import Stated
 from legation.deliveries import name_in
-from legation.engine import Engine, Surroundings, opened
+from legation.engine import Engine, Surroundings, guard_by, opened
 from legation.files import Update, watch
 from legation.proxies.envoy_process import Launch
 from legation.proxies.local import Fleet
@@ -119,7 +119,7 @@ class Everything:
             doors, serving(self._engine.hub, [own], Terms(drain=LOCAL_GOODBYE)), "the socket for Envoys"
         )
         if (xds := self._settings.xds) is not None:
-            await self._engine.open_xds(doors, xds, self._settings.xds_files)
+            await self._engine.open_xds(doors, xds, guard_by(self._settings.xds_files))
 
     async def _until_done(self) -> None:
         """Wait for a signal, or until every Gateway is programmed or refused if that is all that is asked."""

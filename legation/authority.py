@@ -44,6 +44,7 @@ class Subject(Struct, frozen=True):
 
     names: frozenset[str]
     side: str  # server or client
+    since: datetime | None = None  # what was issued before that does not count
 
     def __str__(self) -> str:
         """Name it for the certificate's own subject, which nobody decides by."""
@@ -69,9 +70,10 @@ def server(dns_names: Iterable[str]) -> Subject:
     return Subject(frozenset(dns_names), "server")
 
 
-def proxy_of(gateway: Name) -> Subject:
+def proxy_of(gateway: Name, since: datetime | None = None) -> Subject:
     """Name the Envoys of one Gateway, as `identity.py` reads it."""
-    return Subject(frozenset({f"spiffe://legation/ns/{gateway.namespace}/gateway/{gateway.name}"}), "client")
+    uri = f"spiffe://legation/ns/{gateway.namespace}/gateway/{gateway.name}"
+    return Subject(frozenset({uri}), "client", since)
 
 
 def make_root(lifetime: Lifetime) -> Credential:

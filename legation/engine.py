@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import structlog
 from msgspec import Struct
+from prometheus_client.registry import Collector
 
 from legation.addresses import HostPort
 from legation.admin.metrics import Telemetry
@@ -20,15 +21,28 @@ from legation.pump import Batch, Outcome, Pump, Taker, Workbench
 from legation.settings import ServerFiles
 from legation.standing import Standing
 from translator.names import Name
+from xds_server.admission import GroupOf
 from xds_server.hub import Hub
 from xds_server.report import Report
-from xds_server.service import Address, Terms, mutual_tls, serving
+from xds_server.service import Address, Proof, Terms, mutual_tls, serving
 
 T = TypeVar("T")
 
 
 class CannotStartError(Exception):
     """A port, a file or a server that is needed and not to be had; says what to do."""
+
+
+class Guard(Struct, frozen=True):
+    """What the xDS port proves itself with, and whom it lets in."""
+
+    proof: Callable[[], Proof]
+    group_of: GroupOf = proven_group
+
+
+def guard_by(files: ServerFiles | None) -> Guard | None:
+    """Guard the port by files, read anew for each connection."""
+    return Guard(partial(read_proof, files)) if files else None
 
 
 class Surroundings(Struct, frozen=True):
@@ -62,6 +76,10 @@ class Engine:
         """Say in the log what changed for the better or the worse."""
         self._announcer.announce()
 
+    def measure(self, collector: Collector) -> None:
+        """Have Prometheus told of one more part."""
+        self._telemetry.registry.register(collector)
+
     def work(self) -> tuple[Coroutine[None, None, None], ...]:
         """Give what has to run, each until cancelled."""
         return (self._pump.run(), self._pump.tell_time(), self._deliveries.run(self.hub, self._pump.put))
@@ -72,12 +90,12 @@ class Engine:
         number = await opened(doors, answering(port, admin), f"--admin {admin}")
         self._log.info("admin port", url=f"http://{HostPort(admin.host, number)}/")
 
-    async def open_xds(self, doors: AsyncExitStack, xds: HostPort, files: ServerFiles | None) -> None:
+    async def open_xds(self, doors: AsyncExitStack, xds: HostPort, guard: Guard | None) -> None:
         """Open a port for Envoys: certificates prove whose they are; without any, all are on loopback."""
-        credentials = mutual_tls(partial(read_proof, files)) if files else None
+        credentials = mutual_tls(guard.proof) if guard else None
         terms = Terms(drain=self._around.goodbye)
-        if files is not None:
-            terms = Terms(drain=self._around.goodbye, group_of=proven_group)
+        if guard is not None:
+            terms = Terms(drain=self._around.goodbye, group_of=guard.group_of)
         others = serving(self.hub, [Address(str(xds), credentials)], terms)
         [number] = await opened(doors, others, f"--xds {xds}")
         self._log.info("xDS port", address=str(HostPort(xds.host, number)))

@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -9,11 +10,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
+from legation.authority import SKEW
 from legation.settings import ServerFiles
 from xds_server.admission import Node, Peer, Refusal, claimed_group
 from xds_server.service import Proof
 
 PROVEN_NAMES = "x509_subject_alternative_name"
+SHOWN = "x509_pem_cert"
 GATEWAY_URI = re.compile(r"spiffe://legation/ns/(?P<namespace>[^/\s]+)/gateway/(?P<name>[^/\s]+)")
 
 
@@ -52,6 +55,17 @@ def nobodys_root() -> str:
         .sign(key, hashes.SHA256())
     )
     return built.public_bytes(Encoding.PEM).decode()
+
+
+def issued_at(peer: Peer) -> datetime | None:
+    """Say when the certificate that a peer has shown was issued, by the clock of its issuer."""
+    shown = peer.proofs.get(SHOWN)
+    return _issued(bytes(shown[0])) if shown else None
+
+
+@lru_cache(maxsize=4096)
+def _issued(pem: bytes) -> datetime:
+    return x509.load_pem_x509_certificate(pem).not_valid_before_utc + SKEW
 
 
 def _group(name: bytes) -> str | None:

@@ -4,7 +4,7 @@ from base64 import b64encode
 from collections.abc import Mapping
 
 from legation.authority import Credential, read
-from legation.proxies.belonging import MANAGED_BY, belonging
+from legation.proxies.belonging import PART_OF, belonging
 from legation.rotation import bundle
 from translator.names import Name
 from translator.objects.gateway import Gateway
@@ -18,22 +18,19 @@ MOST_ROOTS = 8  # there are two during a rotation; a few more if somebody set th
 Manifest = dict[str, object]
 
 
-def authority_secret(name: Name, roots: tuple[Credential, ...]) -> Manifest:
-    """Write the roots with their keys, which only the control plane may read."""
+def authority_secret(name: Name, roots: tuple[Credential, ...], version: str = "") -> Manifest:
+    """Write the roots with their keys, which only the control plane may read; over the version read, if any."""
     values = {ROOTS: bundle(roots)}
     for number, root in enumerate(roots[-MOST_ROOTS:]):
         values |= {f"root-{number}.crt": root.certificate, f"root-{number}.key": root.key}
-    return _secret(_own(name), "Opaque", values)
-
-
-def server_secret(name: Name, leaf: Credential, roots: tuple[Credential, ...]) -> Manifest:
-    """Write what the control plane shows to Envoys, and whom it believes."""
-    return _identity(_own(name), leaf, roots)
+    metadata: Manifest = {"name": name.name, "namespace": name.namespace, "labels": {PART_OF: "legation"}}
+    return _secret(metadata | ({"resourceVersion": version} if version else {}), "Opaque", values)
 
 
 def proxy_secret(gateway: Gateway, leaf: Credential, roots: tuple[Credential, ...]) -> Manifest:
     """Write what a Gateway's Envoys show, and whom they believe."""
-    return _identity(belonging(gateway, proxy_name(name_of(gateway)).name), leaf, roots)
+    values = {CERTIFICATE: leaf.certificate, KEY: leaf.key, ROOTS: bundle(roots)}
+    return _secret(belonging(gateway, proxy_name(name_of(gateway)).name), "kubernetes.io/tls", values)
 
 
 def roots_of(secret: Secret) -> tuple[Credential, ...]:
@@ -45,15 +42,6 @@ def roots_of(secret: Secret) -> tuple[Credential, ...]:
 def leaf_of(secret: Secret) -> Credential | None:
     """Read the certificate that a Secret holds, if it holds one with its key."""
     return read(secret.value(CERTIFICATE), secret.value(KEY))
-
-
-def _identity(metadata: Manifest, leaf: Credential, roots: tuple[Credential, ...]) -> Manifest:
-    values = {CERTIFICATE: leaf.certificate, KEY: leaf.key, ROOTS: bundle(roots)}
-    return _secret(metadata, "kubernetes.io/tls", values)
-
-
-def _own(name: Name) -> Manifest:
-    return {"name": name.name, "namespace": name.namespace, "labels": {MANAGED_BY: "legation"}}
 
 
 def _secret(metadata: Manifest, kind: str, values: Mapping[str, str]) -> Manifest:

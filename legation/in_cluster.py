@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import socket
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from secrets import token_hex
@@ -13,17 +13,25 @@ import structlog
 
 from k8s_watch import api_server
 from k8s_watch.api_server import ApiServer, Load, NoAccessError
+from k8s_watch.change import Change
 from k8s_watch.kind import Place
 from k8s_watch.reader import Reader
 from k8s_watch.writer import Writer
-from legation.change import written
+from legation import pump
+from legation.admin.cluster_metrics import ClusterMetrics, Sources
+from legation.change import Stated, written
 from legation.cluster import Batch, Cluster, Ears
-from legation.engine import CannotStartError, Engine, Surroundings
+from legation.crds import Crds
+from legation.engine import CannotStartError, Engine, Guard, Surroundings, guard_by
 from legation.events import Events
 from legation.leader import Leader
+from legation.managed_mode import ManagedMode
+from legation.proxies.keeper import Ways
 from legation.pump import Outcome, Workbench, the_time
 from legation.settings import RunSettings
 from legation.status_writer import StatusWriter
+from translator.objects.kinds import Object
+from translator.rules.bundles import Bundles
 from translator.rules.gateways import CONTROLLER
 
 LEASE = "legation"
@@ -58,12 +66,21 @@ class Replica:
         writer = Writer(server, CONTROLLER)
         self._events = Events(writer)
         self._statuses = StatusWriter(writer, self._api_version, _now, told=self._events.note)
-        self._cluster = Cluster(Reader(server), Ears(self._read, self._statuses.overhear), settings.watched)
+        reader = Reader(server)
+        self._cluster = Cluster(reader, Ears(self._read, self._overhear), settings.watched)
         lease = Place("coordination.k8s.io/v1", "leases", settings.namespace, LEASE)
+        self._crds = Crds(reader, self._state)
         self._leader = Leader(writer, lease, f"{socket.gethostname()}-{token_hex(4)}")
         workbench = Workbench(keeps_what_is_written=True)
         self._engine = Engine(workbench, Surroundings(goodbye=SPREAD), [self._take])
         self._engine.standing.lacks = lambda: self._cluster.lacks
+        self._engine.standing.stale = self._cluster.stale
+        self._engine.measure(ClusterMetrics(self._sources(server)))
+        ways = Ways(reader, writer, settings.watched)
+        review = self._engine.hub.review
+        self._managed = (
+            ManagedMode(settings, ways, self._engine.put, review) if settings.is_authority else None
+        )
         self._begun = False
         self._translated = asyncio.Event()
         self._stopping = asyncio.Event()
@@ -74,9 +91,29 @@ class Replica:
             asyncio.get_running_loop().add_signal_handler(number, self._stopping.set)
         async with AsyncExitStack() as doors:
             await self._engine.open_admin(doors, self._settings.admin)
-            await self._engine.open_xds(doors, self._settings.xds, self._settings.xds_files)
-            await self._until_stopped((*self._engine.work(), self._cluster.run(), self._lead()))
-            self._log.info("says goodbye to Envoys")
+            if await self._is_guarded():
+                await self._engine.open_xds(doors, self._settings.xds, self._guard())
+                await self._until_stopped((*self._engine.work(), self._watch(), *self._duties()))
+                self._log.info("says goodbye to Envoys")
+
+    async def _is_guarded(self) -> bool:
+        """Wait for what the port for Envoys is guarded by; if we are stopped first, it is not."""
+        if self._managed is None:
+            return True
+        opening = asyncio.create_task(self._managed.authority.open())
+        stopping = asyncio.create_task(self._stopping.wait())
+        done, waiting = await asyncio.wait((opening, stopping), return_when=asyncio.FIRST_COMPLETED)
+        for task in waiting:
+            task.cancel()
+        for task in done:
+            task.result()
+        return opening in done
+
+    def _guard(self) -> Guard | None:
+        return self._managed.guard if self._managed else guard_by(self._settings.xds_files)
+
+    def _duties(self) -> tuple[Coroutine[None, None, None], ...]:
+        return (self._lead(), *((self._managed.authority.run(),) if self._managed else ()))
 
     async def _until_stopped(self, parts: tuple[Coroutine[None, None, None], ...]) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -84,6 +121,13 @@ class Replica:
             await self._stopping.wait()
             for task in working:
                 task.cancel()
+
+    async def _watch(self) -> None:
+        """Read everything; what the CRDs are first, or a class would be told so one status too late."""
+        await self._crds.begin()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._crds.run())
+            tasks.create_task(self._cluster.run())
 
     async def _lead(self) -> None:
         """Stand for election once there is something to say."""
@@ -95,14 +139,38 @@ class Replica:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._events.run())
             tasks.create_task(self._statuses.run())
+            if self._managed:
+                tasks.create_task(self._managed.duty())
+
+    def _overhear(self, kind: type, changes: Sequence[Change[Object]]) -> None:
+        self._statuses.overhear(kind, changes)
+        if self._managed:
+            self._managed.overhear(kind, changes)
 
     def _read(self, batch: Batch) -> None:
         if batch or not self._begun:
-            self._engine.put((*(() if self._begun else (the_time(),)), *batch))
+            self._engine.put((*(() if self._begun else self._facts()), *batch))
             self._begun = True
+
+    def _facts(self) -> Sequence[pump.Change]:
+        return (the_time(), self._crds.fact, *(self._managed.facts if self._managed else ()))
+
+    def _state(self, fact: Stated[Bundles | None]) -> None:
+        if self._begun:
+            self._engine.put([fact])
+
+    def _sources(self, server: ApiServer) -> Sources:
+        return Sources(
+            contacts=self._cluster.contacts,
+            writes=lambda: self._statuses.writes,
+            failures=lambda: server.failures,
+            leads=lambda: self._leader.leads,
+        )
 
     def _take(self, outcome: Outcome) -> None:
         self._statuses.take(outcome.judged)
+        if self._managed:
+            self._managed.take(outcome)
         self._events.take(outcome)
         self._translated.set()
 

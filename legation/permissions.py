@@ -4,6 +4,8 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
+from legation import crds
+from legation.proxies.made import SORTS
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.gateway import Gateway
 from translator.objects.gateway_class import GatewayClass
@@ -17,19 +19,11 @@ from translator.objects.tls_route import TLSRoute
 from translator.objects.udp_route import UDPRoute
 
 READ = ("get", "list", "watch")
-OWN = ("create", "delete", "get", "patch")
+OWN = ("create", "delete", "get", "list", "patch", "watch")
 JUDGED = (
     GatewayClass, Gateway, ListenerSet, HTTPRoute, GRPCRoute, TLSRoute, TCPRoute, UDPRoute, BackendTLSPolicy
 )  # fmt: skip
-MADE = (  # for each managed Gateway, in its namespace
-    ("", "configmaps"),
-    ("", "secrets"),
-    ("", "serviceaccounts"),
-    ("", "services"),
-    ("apps", "deployments"),
-    ("autoscaling", "horizontalpodautoscalers"),
-    ("policy", "poddisruptionbudgets"),
-)
+MADE = tuple((sort.group, sort.plural) for sort in SORTS.values())  # for each Gateway, in its namespace
 
 Manifest = dict[str, object]
 
@@ -40,10 +34,13 @@ class Permission(Struct, frozen=True, order=True):
     group: str
     verbs: tuple[str, ...]
     resources: tuple[str, ...]
+    names: tuple[str, ...] = ()  # of single objects; all if none is named
 
     def rule(self) -> Manifest:
         """Write it as a role has it."""
-        return {"apiGroups": [self.group], "resources": list(self.resources), "verbs": list(self.verbs)}
+        single = {"resourceNames": list(self.names)} if self.names else {}
+        resources = {"resources": list(self.resources), **single}
+        return {"apiGroups": [self.group], **resources, "verbs": list(self.verbs)}
 
 
 def of_namespaces(*, managed: bool) -> tuple[Permission, ...]:
@@ -57,12 +54,14 @@ def of_namespaces(*, managed: bool) -> tuple[Permission, ...]:
 
 def of_cluster() -> tuple[Permission, ...]:
     """Say what is needed of objects without a namespace."""
-    return tuple(sorted(_known(info for info in KINDS if not info.namespaced)))
+    versions = Permission(crds.GROUP, ("get",), (crds.PLURAL,), crds.NAMES)
+    return tuple(sorted((*_known(info for info in KINDS if not info.namespaced), versions)))
 
 
 def of_own_namespace() -> tuple[Permission, ...]:
-    """Say what is needed where the control plane itself runs: its Lease."""
-    return (Permission("coordination.k8s.io", ("create", "get", "update"), ("leases",)),)
+    """Say what is needed where the control plane itself runs: its Lease, and its authority."""
+    kept = ("create", "get", "update")
+    return (Permission("", kept, ("secrets",)), Permission("coordination.k8s.io", kept, ("leases",)))
 
 
 def role(kind: str, name: str, permissions: Iterable[Permission]) -> Manifest:

@@ -6,9 +6,10 @@ time: nothing is put while a query runs, and what arrives meanwhile is the next 
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
+from typing import NamedTuple
 
 from msgspec import Struct, structs
 
@@ -16,12 +17,16 @@ from legation.change import Put, Stated, written
 from legation.collection import undisturbed
 from legation.deliveries import Heard, delivery
 from legation.notebook import Judged, Notebook
+from legation.proxies.wanted import Wanted, wanted
 from legation.publish import Publisher
 from legation.written_status import read_status
+from translator.memo import Rows, Table
 from translator.names import Name, Ref
 from translator.objects.gateway import Gateway
+from translator.rules.bundles import Bundles
 from translator.rules.certificates import NOW
 from translator.rules.gateways import Binding, Delivery
+from translator.rules.managed import RUNS_PROXIES, Upkeep
 from translator.translate import INDEXES, Mistake, Translator
 from translator.world import World
 from xds_server.snapshot import Snapshot
@@ -30,7 +35,15 @@ TICK = 60.0  # seconds between two looks at the clock
 
 UNASKED = Delivery(acknowledged=False)
 
-Change = Put | Stated[datetime] | Stated[Binding] | Stated[bool] | Heard
+
+class Kept(NamedTuple):
+    """What stands in the way of a Gateway's proxies; nothing, if it is empty."""
+
+    gateway: Name
+    trouble: str
+
+
+Change = Put | Stated[datetime] | Stated[Binding] | Stated[bool] | Stated[Bundles | None] | Heard | Kept
 Batch = Sequence[Change]
 
 
@@ -42,6 +55,7 @@ class Outcome(Struct, frozen=True, eq=False):
     broken: Mapping[str, Mistake]
     seconds: float
     judged: Mapping[Ref, Judged] = MappingProxyType({})
+    proxies: Mapping[Name, Wanted | None] = MappingProxyType({})
 
 
 Taker = Callable[[Outcome], None]
@@ -62,6 +76,7 @@ class Workbench:
         self._translator = Translator(self.world)
         self._publisher = Publisher()
         self._notebook = Notebook()
+        self._proxies: Table[Wanted | None] = Table(self.world.memory, wanted)
         self._last = Outcome({}, {}, {}, 0.0)
 
     def work(self, batch: Batch) -> Outcome:
@@ -73,12 +88,20 @@ class Workbench:
             translation = self._translator.translate()
         except Exception as bug:  # noqa: BLE001  # our own mistake must not end what is being served
             return structs.replace(self._last, broken={"the translation": Mistake(bug)}, seconds=0.0)
+        proxies = self._wanted(translation.gateways)
+        mistakes = {f"proxies of {name}": Mistake(bug) for name, bug in proxies.broken.items()}
+        broken = {**translation.broken, **mistakes}
         snapshots = self._publisher.snapshots(translation.gateways)
         statuses = self._notebook.keep(self.world, translation.statuses, written(datetime.now(UTC)))
         took = time.perf_counter() - begun
         judged = self._notebook.judged()
-        self._last = Outcome(snapshots, statuses, translation.broken, took, judged)
+        self._last = Outcome(snapshots, statuses, broken, took, judged, proxies.values)
         return self._last
+
+    def _wanted(self, gateways: Iterable[Name]) -> Rows[Wanted | None]:
+        """Return what Gateways need of whoever runs proxies, if we are to."""
+        kept = frozenset(gateways) if self.world.fact(RUNS_PROXIES) else frozenset[Name]()
+        return self._proxies.keep(kept, self.world)
 
     def _apply(self, change: Change) -> None:
         match change:
@@ -94,6 +117,8 @@ class Workbench:
             case Heard(gateway=name):
                 gateway = self.world.get(Gateway, name)
                 self.world.put(Delivery, name, delivery(change, gateway) if gateway else UNASKED)
+            case Kept(gateway=name, trouble=trouble):
+                self.world.put(Upkeep, name, Upkeep(trouble))
 
     def _await_envoys(self, name: Name, gateway: Gateway) -> None:
         if self.world.get(Delivery, name) is None:

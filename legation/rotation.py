@@ -47,7 +47,8 @@ def renewed_leaf(
 ) -> Credential:
     """Give the certificate to use from now on: the one that is held, unless it is wrong or nears its end."""
     root = signing(roots, now, terms)
-    lasting = Lifetime(_whole(now), min(_whole(now) + terms.leaf, root.lifetime.until))
+    since = _whole(now) if subject.since is None else max(_whole(now), _next_whole(subject.since))
+    lasting = Lifetime(since, min(since + terms.leaf, root.lifetime.until))
     if held is not None and _is_ours(held, subject, roots, now) and not _is_due(held, lasting, now):
         return held
     return issue(root, subject, lasting)
@@ -66,6 +67,8 @@ def _needs_successor(root: Credential, now: datetime, terms: Terms) -> bool:
 def _is_ours(held: Credential, subject: Subject, roots: tuple[Credential, ...], now: datetime) -> bool:
     if held.is_root or held.names != subject.names or now >= held.lifetime.until:
         return False
+    if subject.since is not None and held.lifetime.since < subject.since:
+        return False
     return any(vouches(root, held) for root in roots)
 
 
@@ -77,6 +80,11 @@ def _is_due(held: Credential, new: Lifetime, now: datetime) -> bool:
 
 def _from(now: datetime, lasting: timedelta) -> Lifetime:
     return Lifetime(_whole(now), _whole(now) + lasting)
+
+
+def _next_whole(moment: datetime) -> datetime:
+    whole = _whole(moment)
+    return whole if whole == moment else whole + timedelta(seconds=1)
 
 
 def _whole(moment: datetime) -> datetime:

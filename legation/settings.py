@@ -35,6 +35,8 @@ class Settings(Struct, frozen=True):
 EVERYWHERE = "0.0.0.0"  # noqa: S104  # a pod is asked at its own address
 RUN_ADMIN = HostPort(EVERYWHERE, 19080)
 RUN_XDS = HostPort(EVERYWHERE, 18000)
+SERVICE = "legation"
+ENVOY_IMAGE = "envoyproxy/envoy:v1.40.0"
 
 
 class RunSettings(Struct, frozen=True):
@@ -45,5 +47,12 @@ class RunSettings(Struct, frozen=True):
     watched: tuple[str, ...] = ()  # namespaces; all of them if none is named
     admin: HostPort = RUN_ADMIN
     xds: HostPort = RUN_XDS
-    xds_files: ServerFiles | None = None
+    xds_files: ServerFiles | None = None  # without them, we are our own authority, save on loopback
+    service: str = SERVICE  # by which proxies in the cluster reach the xDS port
+    envoy_image: str = ENVOY_IMAGE
     verbose: bool = False
+
+    @property
+    def is_authority(self) -> bool:
+        """Whether Gateways get identities of ours, and proxies that show them."""
+        return self.xds_files is None and not self.xds.is_loopback

@@ -83,6 +83,12 @@ class Hub:
             if names or first:
                 seat.wake()
 
+    def review(self, group: str) -> None:
+        """Have a group's streams look again whether they are still admitted."""
+        if group in self._groups:
+            for seat in self._groups[group].seats.values():
+                seat.wake()
+
     def withdraw(self, group: str) -> None:
         """Fall silent towards a group; its Envoys keep what they have."""
         known = self._group(group)

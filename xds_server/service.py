@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Protocol
 
 import grpc
@@ -47,7 +48,10 @@ class Proof(Struct, frozen=True):
 
 
 class Terms(Struct, frozen=True):
-    """How the server names itself, whom it admits, and how it says goodbye; times in seconds."""
+    """How the server names itself, whom it admits, and how it says goodbye; times in seconds.
+
+    Whom it admits is asked again whenever something is about to be sent: who was once let in may be shut out.
+    """
 
     control_plane: str = "legation"
     group_of: GroupOf = claimed_group
@@ -163,7 +167,7 @@ class Conversations:
     def __init__(self, hub: Hub, terms: Terms) -> None:
         self._hub = hub
         self._terms = terms
-        self._speaking: set[asyncio.Task[None]] = set()
+        self._speaking: set[asyncio.Task[Ended | None]] = set()
 
     async def whole(self, _requests: object, call: Call) -> None:
         """Carry a state-of-the-world stream."""
@@ -189,7 +193,8 @@ class Conversations:
             await call.abort(ended.code, ended.reason)
 
     async def _carry(self, opening: Said, call: Call, *, whole: bool) -> Ended | None:
-        group = self._group(opening.node, call)
+        admit = partial(self._group, opening.node, call)
+        group = admit()
         if isinstance(group, Ended):
             return group
         wake = asyncio.Event()
@@ -197,7 +202,7 @@ class Conversations:
         if isinstance(seat, Refusal):
             return Ended(grpc.StatusCode.RESOURCE_EXHAUSTED, seat.reason)
         try:
-            return await self._talk(Conversation(self._hub, seat, wake, call), opening.ask)
+            return await self._talk(Conversation(self._hub, seat, wake, call, admit), opening.ask)
         finally:
             self._hub.leave(seat)
 
@@ -212,14 +217,16 @@ class Conversations:
 
     async def _talk(self, conversation: "Conversation", opening: Ask | DeltaAsk) -> Ended | None:
         async with asyncio.TaskGroup() as tasks:
+            speaking: asyncio.Task[Ended | None]
             speaking = tasks.create_task(conversation.speak(self._terms.control_plane))
             listening = tasks.create_task(conversation.listen(opening))
             self._speaking.add(speaking)
             speaking.add_done_callback(self._speaking.discard)
-            await asyncio.wait((speaking, listening), return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait((speaking, listening), return_when=asyncio.FIRST_COMPLETED)
             speaking.cancel()
             listening.cancel()
-        return None if listening.cancelled() else listening.result()
+        ends = (task.result() for task in done if not task.cancelled())
+        return next((end for end in ends if end is not None), None)
 
 
 class Conversation(Struct, frozen=True):
@@ -229,6 +236,7 @@ class Conversation(Struct, frozen=True):
     seat: Seat
     wake: asyncio.Event
     call: Call
+    admitted: Callable[[], Envoy | Ended]
 
     async def listen(self, opening: Ask | DeltaAsk) -> Ended | None:
         """Take requests in until the client has said all, or too much."""
@@ -241,15 +249,17 @@ class Conversation(Struct, frozen=True):
             heard = await _read(self.call, whole=self.seat.whole)
         return heard
 
-    async def speak(self, control_plane: str) -> None:
-        """Send whatever is newest whenever the client has room for it."""
+    async def speak(self, control_plane: str) -> Ended | None:
+        """Send whatever is newest whenever the client has room for it, until it is shut out."""
         frame = whole_frame if self.seat.whole else delta_frame
         with suppress(grpc.aio.InternalError):  # the client went while we wrote
-            while True:
+            while not isinstance(admitted := self.admitted(), Ended):
                 self.wake.clear()
                 while (response := self.hub.next(self.seat)) is not None:
                     await self.call.write(frame(response, control_plane))
                 await self._doze(self.seat.stream.wake_at)
+            return admitted
+        return None
 
     async def _doze(self, until: float | None) -> None:
         with suppress(TimeoutError):

@@ -9,13 +9,15 @@ import typer
 from legation.addresses import HostPort
 from legation.cli.terminal import fail, host_port
 from legation.cli.xds_files import xds_files
-from legation.settings import RUN_ADMIN, RUN_XDS, RunSettings
+from legation.settings import ENVOY_IMAGE, RUN_ADMIN, RUN_XDS, SERVICE, RunSettings
 
 EXAMPLES = """
 Examples:
 
-`legation run` in a pod, with certificates of the xDS port named by LEGATION_XDS_CERT, LEGATION_XDS_KEY and
-LEGATION_XDS_CLIENT_CA
+`legation run` in a pod: an authority of its own, and Envoys for every Gateway
+
+`legation run --xds-cert server.pem --xds-key server.key --xds-client-ca clients.pem` with certificates that
+somebody else issues, for Envoys that somebody else runs
 
 `legation run --kubeconfig ~/.kube/config --xds 127.0.0.1:18000` for an Envoy on this machine
 
@@ -50,7 +52,10 @@ def run(  # noqa: PLR0913  # one argument for each flag
     xds: Annotated[
         HostPort,
         typer.Option(
-            parser=host_port, metavar="HOST:PORT", envvar="LEGATION_XDS", help="Serve Envoys there."
+            parser=host_port,
+            metavar="HOST:PORT",
+            envvar="LEGATION_XDS",
+            help="Serve Envoys there: by mutual TLS, except on loopback.",
         ),
     ] = RUN_XDS,
     xds_cert: Annotated[
@@ -61,6 +66,12 @@ def run(  # noqa: PLR0913  # one argument for each flag
         Path | None,
         typer.Option(envvar="LEGATION_XDS_CLIENT_CA", help="Whose certificates Envoys must have, PEM."),
     ] = None,
+    service: Annotated[
+        str, typer.Option(envvar="LEGATION_SERVICE", help="The Service by which Envoys reach the xDS port.")
+    ] = SERVICE,
+    envoy_image: Annotated[
+        str, typer.Option(envvar="LEGATION_ENVOY_IMAGE", help="What Envoys run, if parameters do not say.")
+    ] = ENVOY_IMAGE,
     verbose: Annotated[bool, typer.Option("--verbose", envvar="LEGATION_VERBOSE", help="Log more.")] = False,
 ) -> None:
     """Serve the Gateways of a cluster to their Envoys, and write statuses, until SIGTERM."""
@@ -72,7 +83,9 @@ def run(  # noqa: PLR0913  # one argument for each flag
         watched=tuple(watch or ()),
         admin=admin,
         xds=xds,
-        xds_files=xds_files(xds, (xds_cert, xds_key, xds_client_ca)),
+        xds_files=xds_files((xds_cert, xds_key, xds_client_ca)),
+        service=service,
+        envoy_image=envoy_image,
         verbose=verbose,
     )
     from legation.cli.serving import serve_cluster  # noqa: PLC0415  # slow to import

@@ -9,7 +9,7 @@ import typer
 
 from legation.addresses import HostPort
 from legation.cli.terminal import fail, host_port
-from legation.cli.xds_files import xds_files
+from legation.cli.xds_files import needed_xds_files
 from legation.proxies.binary import envoy_path
 from legation.settings import ADMIN, LOOPBACK, Settings
 
@@ -62,7 +62,7 @@ def up(  # noqa: PLR0913  # one argument for each flag
         port_offset=port_offset,
         admin=admin,
         xds=xds,
-        xds_files=xds_files(xds, (xds_cert, xds_key, xds_client_ca)) if xds else None,
+        xds_files=needed_xds_files(xds, (xds_cert, xds_key, xds_client_ca)) if xds else None,
         envoy=None if no_envoy else _envoy(envoy),
         check=check,
         verbose=verbose,

@@ -6,6 +6,7 @@ from translator.rules.managed import short
 GATEWAY_LABEL = "gateway.networking.k8s.io/gateway-name"
 CLASS_LABEL = "gateway.networking.k8s.io/gateway-class-name"
 MANAGED_BY = "app.kubernetes.io/managed-by"
+PART_OF = "app.kubernetes.io/part-of"
 
 
 def selecting(gateway: Gateway) -> dict[str, str]:

@@ -201,10 +201,12 @@ def test_a_bootstrap_names_the_gateway_and_the_socket() -> None:
     assert "/run/legation" in msgspec.json.encode(made["staticResources"]["clusters"]).decode()
 
 
-def test_running_in_a_cluster_demands_certificates_wherever_somebody_else_could_listen() -> None:
-    code, _, err = run("run", "--xds", "0.0.0.0:0")
+def test_running_in_a_cluster_takes_all_files_of_the_port_for_envoys_or_none(tmp_path: Path) -> None:
+    certificate = tmp_path / "server.pem"
+    certificate.touch()
+    code, _, err = run("run", "--xds-cert", str(certificate))
     assert code == 2
-    assert "mutual TLS" in err
+    assert "all are needed or none" in err
 
 
 async def test_running_in_a_cluster_says_so_when_there_is_none(tmp_path: Path) -> None:

@@ -73,10 +73,8 @@ def test_nothing_is_allowed_by_a_wildcard() -> None:
 
 def test_a_role_lists_what_is_permitted() -> None:
     written = role("Role", "legation", of_own_namespace())
+    verbs = ["create", "get", "update"]
     assert written["rules"] == [
-        {
-            "apiGroups": ["coordination.k8s.io"],
-            "resources": ["leases"],
-            "verbs": ["create", "get", "update"],
-        }
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": verbs},
+        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": verbs},
     ]

@@ -14,7 +14,6 @@ from legation.identity_secrets import (
     leaf_of,
     proxy_secret,
     roots_of,
-    server_secret,
 )
 from legation.rotation import Terms, bundle, renewed_leaf, renewed_roots, signing
 from translator.names import Name
@@ -132,6 +131,17 @@ def test_a_certificate_that_proves_another_is_replaced() -> None:
     assert renewed_leaf(other, EDGE, roots, START, TERMS).names == EDGE.names
 
 
+@pytest.mark.parametrize("fraction", [0, 1])
+def test_a_certificate_issued_too_early_is_replaced_by_one_that_counts(fraction: int) -> None:
+    roots = renewed_roots((), START, TERMS)
+    leaf = renewed_leaf(None, EDGE, roots, START, TERMS)
+    since = START + timedelta(hours=1, microseconds=fraction)
+    later = proxy_of(Name("infra", "edge"), since)
+    replaced = renewed_leaf(leaf, later, roots, START + timedelta(hours=1), TERMS)
+    assert since <= replaced.lifetime.since <= since + timedelta(seconds=1)
+    assert renewed_leaf(replaced, later, roots, START + timedelta(hours=2), TERMS) == replaced
+
+
 def test_when_a_root_is_taken_away_everything_it_signed_is_replaced() -> None:
     leaf = renewed_leaf(None, EDGE, renewed_roots((), START, TERMS), START, TERMS)
     roots = renewed_roots((), START, TERMS)
@@ -145,7 +155,6 @@ def test_what_secrets_hold_is_read_back_as_it_was_written() -> None:
     state = renewed(None, START)
     name = Name("legation-system", "legation-authority")
     assert roots_of(_secret(authority_secret(name, state.roots))) == state.roots
-    assert leaf_of(_secret(server_secret(name, state.leaves[0], state.roots))) == state.leaves[0]
     written = proxy_secret(GATEWAY, state.leaves[1], state.roots)
     assert leaf_of(_secret(written)) == state.leaves[1]
     assert written["metadata"]["name"] == "legation-edge"  # type: ignore[index]  # plain JSON

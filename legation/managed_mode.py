@@ -1,0 +1,69 @@
+"""`legation run` as its own authority: it issues identities, runs proxies, and guards the port for Envoys."""
+
+from collections.abc import Callable, Coroutine, Sequence
+
+from k8s_watch.change import Change
+from legation.addresses import HostPort
+from legation.authority import server
+from legation.change import Stated
+from legation.engine import Guard
+from legation.kept_authority import KeptAuthority
+from legation.proxies.keeper import Keeper, Ways
+from legation.proxies.managed import Environment
+from legation.pump import Batch, Kept, Outcome
+from legation.revocation import Gate
+from legation.settings import RunSettings
+from translator.names import Name
+from translator.objects.kinds import Object
+from translator.rules.managed import RUNS_PROXIES
+
+AUTHORITY = "legation-authority"
+
+
+class ManagedMode:
+    """The authority, the gate that asks for what it issued, and the keeper of proxies."""
+
+    def __init__(
+        self,
+        settings: RunSettings,
+        ways: Ways,
+        put: Callable[[Batch], None],
+        review: Callable[[str], None],
+    ) -> None:
+        """Make the parts and connect them; nothing runs yet."""
+        name = f"{settings.service}.{settings.namespace}.svc"
+        place = Name(settings.namespace, AUTHORITY)
+        self.authority = KeptAuthority(ways.writer, place, server([name]), self._look)
+        environment = Environment(HostPort(name, settings.xds.port), name, settings.envoy_image)
+        self._put = put
+        self._gate = Gate(review)
+        self._keeper = Keeper(ways, environment, lambda: self.authority.roots, self._tell)
+
+    @property
+    def facts(self) -> Batch:
+        """What the translation has to know from the beginning."""
+        return (Stated(RUNS_PROXIES, value=True),)
+
+    @property
+    def guard(self) -> Guard:
+        """Say by what the port for Envoys is guarded."""
+        return Guard(self.authority.proof, self._gate.group_of)
+
+    @property
+    def duty(self) -> Callable[[], Coroutine[None, None, None]]:
+        """Give what only one replica does."""
+        return self._keeper.run
+
+    def overhear(self, kind: type, changes: Sequence[Change[Object]]) -> None:
+        """Learn which identities count."""
+        self._gate.overhear(kind, changes)
+
+    def take(self, outcome: Outcome) -> None:
+        """Learn what Gateways need."""
+        self._keeper.take(outcome.proxies)
+
+    def _look(self) -> None:
+        self._keeper.look()
+
+    def _tell(self, gateway: Name, trouble: str) -> None:
+        self._put((Kept(gateway, trouble),))

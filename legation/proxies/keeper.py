@@ -1,0 +1,249 @@
+"""Keeps in the cluster what Gateways need to be served: their identities, and proxies where we run them.
+
+Only who leads does this. What somebody changes or deletes is put back; what is no longer wanted is deleted;
+what has a name that we need and is not ours is left alone and told of.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from types import MappingProxyType
+
+import msgspec
+import structlog
+from msgspec import Struct, structs
+
+from k8s_watch.answers import Failed, Item
+from k8s_watch.change import Absent, Change, Synced
+from k8s_watch.informer import Informer
+from k8s_watch.list_watch import Pace
+from k8s_watch.reader import Reader
+from k8s_watch.writer import Missing, Unchanged, Writer, Written
+from legation.authority import Credential, proxy_of
+from legation.due import Due
+from legation.identity_secrets import leaf_of, proxy_secret
+from legation.proxies.made import SORTS, Found, Key, Ledger, key_of, read_found
+from legation.proxies.managed import Environment, Manifest, manifests
+from legation.proxies.wanted import Wanted
+from legation.revocation import oldest_valid
+from legation.rotation import bundle, renewed_leaf
+from translator.names import Name
+from translator.objects.kinds import name_of
+from translator.objects.secret import Secret
+
+AT_ONCE = 8  # Gateways at the same time
+COMPLAIN_AFTER = 10.0  # seconds
+LOOK_AGAIN = 600.0  # seconds between two looks at whether an identity nears its end
+
+Roots = Callable[[], tuple[Credential, ...]]
+Tell = Callable[[Name, str], None]
+
+_NOTHING: Mapping[Name, Wanted | None] = MappingProxyType({})
+
+
+class Ways(Struct, frozen=True):
+    """How the cluster is read and written, and where in it."""
+
+    reader: Reader
+    writer: Writer
+    namespaces: tuple[str, ...] = ()
+
+
+class TroubleError(Exception):
+    """Something could not be made as it should be; says what, and what to do."""
+
+
+class Keeper:
+    """What Gateways need, as it should be, and as it is."""
+
+    def __init__(self, ways: Ways, environment: Environment, roots: Roots, tell: Tell) -> None:
+        """Make identities from these roots; say whenever there is another trouble with a Gateway, or none."""
+        self._ways = ways
+        self._environment = environment
+        self._roots = roots
+        self._tell = tell
+        self._log = structlog.get_logger()
+        self._wanted = _NOTHING
+        self._gateways: dict[Name, Name] = {}  # by the name of what is made for them
+        self._written: dict[Name, tuple[Wanted, tuple[Manifest, ...]]] = {}
+        self._identities: dict[Name, Credential] = {}  # without their keys
+        self._failures: dict[Name, int] = {}
+        self._pace = Pace()
+        self._ledger = Ledger()
+        self._due: Due[Name] = Due()
+
+    def take(self, wanted: Mapping[Name, Wanted | None]) -> None:
+        """Take in what Gateways need."""
+        before, self._wanted = self._wanted, wanted
+        if before is wanted:
+            return
+        for gateway, each in wanted.items():
+            if before.get(gateway) is not each and each is not None:
+                self._gateways[each.name] = gateway
+                self._due.mark(gateway)
+        for gateway in before.keys() - wanted.keys():
+            self._forget(gateway)
+
+    def look(self) -> None:
+        """Look at everything again, as when other roots are believed."""
+        for gateway in self._wanted:
+            self._due.mark(gateway)
+
+    async def run(self) -> None:
+        """Make and keep everything, until cancelled; at first everything is looked at."""
+        self._ledger = Ledger()
+        self._identities.clear()
+        unknown = set(SORTS)
+        known = asyncio.Event()
+        informers = {kind: self._informer(kind, unknown, known) for kind in SORTS}
+        async with asyncio.TaskGroup() as tasks:
+            for informer in informers.values():
+                tasks.create_task(informer.run())
+            while not await _within(known, COMPLAIN_AFTER):
+                for kind in sorted(unknown):
+                    self._log.warning("cannot be read", what=kind, why=str(informers[kind].failure))
+            self.look()
+            for _ in range(AT_ONCE):
+                tasks.create_task(self._work())
+            tasks.create_task(self._renew())
+
+    def _informer(self, kind: str, unknown: set[str], known: asyncio.Event) -> Informer[Found]:
+        async def learn(changes: Sequence[Change[Found]]) -> None:
+            for name in self._ledger.learn(kind, changes):
+                if name in self._gateways:
+                    self._due.mark(self._gateways[name])
+            if any(isinstance(change, Synced | Absent) for change in changes):
+                unknown.discard(kind)
+            if not unknown:
+                known.set()
+
+        return Informer(SORTS[kind].watched(), self._ways.reader, learn, self._ways.namespaces)
+
+    async def _work(self) -> None:
+        while True:
+            async with self._due.next() as gateway:
+                wanted = self._wanted.get(gateway)
+                if wanted is not None:
+                    await self._settle(gateway, wanted)
+
+    async def _renew(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_AGAIN)
+            self.look()
+
+    async def _settle(self, gateway: Name, wanted: Wanted) -> None:
+        try:
+            await self._identify(wanted)
+            await self._make(gateway, wanted)
+        except TroubleError as trouble:
+            self._failures[gateway] = failures = self._failures.get(gateway, 0) + 1
+            self._log.warning("proxies are not as they should be", gateway=str(gateway), why=str(trouble))
+            self._tell(gateway, str(trouble))
+            self._due.mark(gateway, self._pace.after(failures))
+        else:
+            if self._failures.pop(gateway, 0):
+                self._tell(gateway, "")
+
+    async def _identify(self, wanted: Wanted) -> None:
+        """Have a Secret with what proves the Gateway's Envoys, and with what they are to believe."""
+        its, roots, now = wanted.gateway, self._roots(), datetime.now(UTC)
+        key = Key("Secret", wanted.name)
+        held = self._identities.get(name_of(its))
+        subject = proxy_of(name_of(its), oldest_valid(its, now))
+        leaf = renewed_leaf(held, subject, roots, now)
+        if leaf is held and self._ledger.is_applied(key, _proof(leaf, roots)):
+            return
+        found = await self._read(key, wanted)
+        secret = msgspec.json.decode(found.body, type=Secret) if found else None
+        there = leaf_of(secret) if secret else None
+        leaf = renewed_leaf(there, subject, roots, now)
+        body = msgspec.json.encode(proxy_secret(its, leaf, roots))
+        version = await self._apply(key, body)
+        self._ledger.note(key, _proof(leaf, roots), version)
+        self._identities[name_of(its)] = structs.replace(leaf, key="")
+        if there is None or there.certificate != leaf.certificate:
+            until = leaf.lifetime.until.isoformat()
+            self._log.info("an identity was issued", gateway=str(name_of(its)), until=until)
+
+    async def _make(self, gateway: Name, wanted: Wanted) -> None:
+        """Apply what is not as it should be, and delete what is too much."""
+        made = self._manifests(gateway, wanted)
+        keys = {key_of(manifest): msgspec.json.encode(manifest) for manifest in made}
+        for key, body in keys.items():
+            if not self._ledger.is_applied(key, body):
+                await self._check(key, wanted)
+                self._ledger.note(key, body, await self._apply(key, body))
+        kept = {*keys, Key("Secret", wanted.name)}
+        for key, uid in self._ledger.surplus(wanted.gateway, wanted.name, kept).items():
+            await self._delete(key, uid)
+
+    def _manifests(self, gateway: Name, wanted: Wanted) -> tuple[Manifest, ...]:
+        known = self._written.get(gateway)
+        if known is None or known[0] is not wanted:
+            known = self._written[gateway] = (wanted, manifests(wanted, self._environment))
+        return known[1]
+
+    async def _check(self, key: Key, wanted: Wanted) -> None:
+        """Make sure that nobody else has something under this name."""
+        found = self._ledger.found(key)
+        if found is None:
+            await self._read(key, wanted)
+        elif not found.is_of(wanted.gateway):
+            raise _not_ours(key)
+
+    async def _read(self, key: Key, wanted: Wanted) -> Item | None:
+        """Read what is there; what somebody else has is not touched, and not read any further."""
+        found = await self._ways.writer.read(key.place())
+        match found:
+            case Missing():
+                return None
+            case Failed(reason=why):
+                message = f"{key} cannot be read: {why}"
+                raise TroubleError(message)
+            case Item():
+                if not read_found(found.body).is_of(wanted.gateway):
+                    raise _not_ours(key)
+                return found
+
+    async def _apply(self, key: Key, body: bytes) -> str:
+        outcome = await self._ways.writer.apply(key.place(), body)
+        match outcome:
+            case Written(version=version):
+                return version
+            case Failed(reason=why):
+                message = f"{key} cannot be made: {why}"
+                raise TroubleError(message)
+            case Missing() | Unchanged():
+                message = f"{key} cannot be made: the API server does not know its kind, or its namespace"
+                raise TroubleError(message)
+
+    async def _delete(self, key: Key, uid: str) -> None:
+        outcome = await self._ways.writer.delete(key.place(), uid)
+        if isinstance(outcome, Failed):
+            message = f"{key} is no longer wanted and cannot be deleted: {outcome.reason}"
+            raise TroubleError(message)
+        self._log.info("deleted what is no longer wanted", object=str(key))
+
+    def _forget(self, gateway: Name) -> None:
+        """Let go of a Gateway; what was made for it goes with it, by its owner reference."""
+        self._due.forget(gateway)
+        for each in (self._identities, self._failures):
+            each.pop(gateway, None)
+        if known := self._written.pop(gateway, None):
+            self._gateways.pop(known[0].name, None)
+
+
+async def _within(event: asyncio.Event, seconds: float) -> bool:
+    try:
+        async with asyncio.timeout(seconds):
+            return await event.wait()
+    except TimeoutError:
+        return False
+
+
+def _not_ours(key: Key) -> TroubleError:
+    return TroubleError(f"{key} is somebody else's: rename or delete it, or rename the Gateway")
+
+
+def _proof(leaf: Credential, roots: tuple[Credential, ...]) -> bytes:
+    return (leaf.certificate + bundle(roots)).encode()
