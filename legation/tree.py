@@ -7,6 +7,7 @@ from rich.tree import Tree
 
 from translator.names import Name
 from translator.rules import backend_tls
+from translator.rules.backend_certificate import shown
 from translator.rules.backend_tls import DnsName, SystemRoots, TrustBundle, UpstreamTls, UriName
 from translator.rules.backends import Backend, Share
 from translator.rules.endpoints import endpoints
@@ -26,9 +27,20 @@ def trees(world: World) -> Iterable[Tree]:
     """Draw one tree for each Gateway of ours."""
     for name in sorted(ours(world)):
         tree = Tree(Text(f"Gateway {name}  on {', '.join(binding(world, name))}", style="bold"))
+        _add_own(tree, shown(world, name))
         for bound in sites(world, name):
             _add_port(tree, world, bound)
         yield tree
+
+
+def _add_own(tree: Tree, own: Name | Refused | None) -> None:
+    match own:
+        case Refused(reason, message):
+            tree.add(Text(f"TLS to every backend fails: {reason}: {message}", style="red"))
+        case Name():
+            tree.add(Text(f"shows backends the certificate of Secret {own}"))
+        case None:
+            pass
 
 
 def _add_port(tree: Tree, world: World, bound: Bound) -> None:

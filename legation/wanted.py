@@ -9,11 +9,11 @@ import msgspec
 from translator.names import Name
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.config_map import ConfigMap
-from translator.objects.gateway import FrontendTLSConfig, Gateway
+from translator.objects.gateway import Gateway, GatewayTLSConfig
 from translator.objects.kinds import Object
 from translator.objects.listener_set import ListenerSet
 from translator.objects.listeners import Listener
-from translator.objects.references import ObjectReference
+from translator.objects.references import ObjectReference, SecretObjectReference
 from translator.objects.secret import Secret
 
 Key = tuple[type, Name]
@@ -43,15 +43,18 @@ def _certificates(listeners: Iterable[Listener], namespace: str) -> Iterator[Key
 
 
 def _tls(gateway: Gateway) -> Iterator[Key]:
-    tls = gateway.spec.tls
-    for ref in _client_authorities(tls.frontend) if tls and tls.frontend else ():
+    for ref in _named(gateway.spec.tls or GatewayTLSConfig()):
         if (kind := _TYPES.get((ref.group, ref.kind))) is not None:
             yield kind, Name(ref.namespace or gateway.metadata.namespace, ref.name)
 
 
-def _client_authorities(frontend: FrontendTLSConfig) -> Iterator[ObjectReference]:
-    for asked in (frontend.default, *(each.tls for each in frontend.per_port)):
+def _named(tls: GatewayTLSConfig) -> Iterator[ObjectReference | SecretObjectReference]:
+    """Name what proves clients, and what is shown to backends."""
+    front = tls.frontend
+    for asked in (front.default, *(each.tls for each in front.per_port)) if front else ():
         yield from asked.validation.ca_certificate_refs if asked.validation else ()
+    if tls.backend is not None and tls.backend.client_certificate_ref is not None:
+        yield tls.backend.client_certificate_ref
 
 
 def _authorities(policy: BackendTLSPolicy) -> Iterator[Key]:

@@ -168,6 +168,7 @@ cors = st.fixed_dictionaries(
     }
 )
 http_filter = st.one_of(header_filter, redirect, rewrite, cors, mirror, mirror)
+grpc_filter = st.one_of(header_filter, mirror)
 http_match = optional(
     path=st.fixed_dictionaries(
         {"type": pick("Exact", "PathPrefix", "RegularExpression"), "value": pick("/", "/a", "/a/b")}
@@ -178,13 +179,15 @@ http_match = optional(
 http_rule = optional(
     matches=some(http_match, 1),
     filters=some(http_filter),
-    backendRefs=some(backend),
+    backendRefs=some(merged({}, backend, optional(filters=some(http_filter)))),
     timeouts=optional(request=pick("0s", "1s", "1h"), backendRequest=pick("0s", "500ms")),
     retry=optional(codes=pick([500, 503]), attempts=pick(0, 3, 2**40), backoff=pick("0s", "1ms")),
 )
 grpc_match = optional(method=optional(service=names, method=names, type=pick("Exact", "RegularExpression")))
 grpc_rule = optional(
-    matches=some(grpc_match), filters=some(st.one_of(header_filter, mirror)), backendRefs=some(backend)
+    matches=some(grpc_match),
+    filters=some(grpc_filter),
+    backendRefs=some(merged({}, backend, optional(filters=some(grpc_filter)))),
 )
 stream_rule = st.fixed_dictionaries({"backendRefs": some(backend, 1)})
 
@@ -201,6 +204,21 @@ ca_ref = st.fixed_dictionaries(
         "kind": pick("ConfigMap", "Secret", "ClusterTrustBundle"),
         "name": names,
     }
+)
+client_proof = optional(
+    validation=st.fixed_dictionaries(
+        {"caCertificateRefs": some(ca_ref, 1)},
+        optional={"mode": pick("AllowValidOnly", "AllowInsecureFallback")},
+    )
+)
+gateway_tls = optional(
+    backend=optional(
+        clientCertificateRef=st.fixed_dictionaries({"name": names}, optional={"namespace": namespaces})
+    ),
+    frontend=st.fixed_dictionaries(
+        {"default": client_proof},
+        optional={"perPort": client_proof.map(lambda asked: [{"port": 8443, "tls": asked}])},
+    ),
 )
 SPECS: dict[str, st.SearchStrategy[Json]] = {
     "GatewayClass": st.fixed_dictionaries(
@@ -224,6 +242,7 @@ SPECS: dict[str, st.SearchStrategy[Json]] = {
         optional={
             "allowedListeners": st.fixed_dictionaries({"namespaces": source}),
             "addresses": pick([{"value": "198.18.0.9"}], [{"type": "Hostname", "value": "x.test"}]),
+            "tls": gateway_tls,
         },
     ),
     "ListenerSet": st.fixed_dictionaries(

@@ -64,7 +64,7 @@ class Part(Struct, frozen=True):
 
 
 PARTS = (
-    Part(CLUSTER, lambda needed: needed.backends, clusters.cluster),
+    Part(CLUSTER, lambda needed: needed.hops, clusters.cluster),
     Part(ENDPOINTS, lambda needed: needed.endpoints, endpoints.load_assignment),
     Part(SECRET, lambda needed: needed.policies, secrets.trust, backend_tls.bundle_name, "BackendTLSPolicy"),
     Part(SECRET, lambda needed: needed.clients, secrets.client_trust),

@@ -41,6 +41,7 @@ spec:
   gatewayClassName: legation
   listeners: [{name: http, port: 80, protocol: HTTP}]
   tls:
+    backend: {clientCertificateRef: {name: own}}
     frontend:
       default: {validation: {caCertificateRefs: [{group: "", kind: ConfigMap, name: staff}]}}
       perPort:
@@ -68,9 +69,10 @@ def test_a_listener_wants_its_certificates_in_the_namespaces_it_names() -> None:
     assert asked == {(Secret, Name("infra", "a")), (Secret, Name("certs", "b"))}
 
 
-def test_a_gateway_wants_what_proves_its_clients() -> None:
+def test_a_gateway_wants_what_proves_its_clients_and_what_it_shows_to_backends() -> None:
     asked = wanted_by(read(ASKING))
-    assert asked == {(ConfigMap, Name("infra", "staff")), (Secret, Name("certs", "others"))}
+    proving = {(ConfigMap, Name("infra", "staff")), (Secret, Name("certs", "others"))}
+    assert asked == {*proving, (Secret, Name("infra", "own"))}
 
 
 def test_a_policy_wants_its_authorities_in_its_own_namespace() -> None:

@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
 
+from envoy.config.listener.v3 import listener_components_pb2
 from envoy.config.route.v3 import route_components_pb2
 from envoy.extensions.filters.network.http_connection_manager.v3 import http_connection_manager_pb2
 from envoy.extensions.filters.network.tcp_proxy.v3 import tcp_proxy_pb2
 from envoy.extensions.filters.udp.udp_proxy.v3 import route_pb2
-from envoy.extensions.transport_sockets.tls.v3 import secret_pb2
+from envoy.extensions.transport_sockets.tls.v3 import secret_pb2, tls_pb2
 from google.protobuf.message import Message
 from hypothesis import given, settings
 
@@ -19,6 +20,7 @@ from translator.envoy.resource import CLUSTER, ENDPOINTS, LISTENER, ROUTES, SECR
 from translator.envoy.upstream_tls import SYSTEM_ROOTS
 from translator.names import Name
 from translator.objects.backend_tls_policy import BackendTLSPolicy
+from translator.objects.gateway import Gateway
 from translator.objects.service import Service, ServicePort
 from translator.translate import Resources, translate
 from translator.world import World
@@ -128,6 +130,29 @@ def covered(world: World) -> set[str]:
     }
 
 
+def asking_strictly(world: World) -> set[str]:
+    """Return the Gateways' ports that let in only proved clients, found without asking any rule."""
+    found = set()
+    for name in world.names(Gateway):
+        tls = world.must(Gateway, name).spec.tls
+        if tls is not None and tls.frontend is not None:
+            own = {each.port: each.tls.validation for each in tls.frontend.per_port}
+            for port in (80, 443, 8443):
+                asked = own.get(port, tls.frontend.default.validation)
+                if asked is not None and asked.mode == "AllowValidOnly":
+                    found.add(f"{name} {port}")
+    return found
+
+
+def asks(filter_chain: listener_components_pb2.FilterChain) -> bool:
+    """Tell whether a chain lets in nobody but clients that its roots prove."""
+    [context] = [part for part in within(filter_chain) if isinstance(part, tls_pb2.DownstreamTlsContext)]
+    proof = context.common_tls_context.combined_validation_context
+    lenient = proof.default_validation_context.trust_chain_verification
+    roots = proof.validation_context_sds_secret_config.name
+    return bool(context.require_client_certificate.value and roots and not lenient)
+
+
 def encrypted(world: World) -> set[str]:
     """Return the Service ports that say TLS by their appProtocol."""
     return {f"{service}:{port.port}" for service, port in _open(world) if port.app_protocol in SAYS_TLS}
@@ -166,6 +191,32 @@ def test_a_port_that_says_tls_is_reached_by_nobody_who_cannot_speak_it(world: Wo
     for snapshot in snapshots(world):
         found = {name for name, cluster in snapshot.of(CLUSTER).items() if assigned(cluster) in uncovered}
         assert not found & snapshot.reached("requests", "terminated")
+
+
+@over_many_worlds
+@given(worlds())
+def test_https_that_asks_for_certificates_takes_nobody_without(world: World) -> None:
+    strict = asking_strictly(world)
+    for gateway, resources in translate(world).gateways.items():
+        for listener in Snapshot(resources).of(LISTENER).values():
+            if f"{gateway} {listener.address.socket_address.port_value}" in strict:
+                ended = [each for each in listener.filter_chains if each.HasField("transport_socket")]
+                assert all(asks(each) for each in ended if tables(each))
+
+
+@over_many_worlds
+@given(worlds())
+def test_a_gateway_that_has_something_to_show_opens_no_tls_without(world: World) -> None:
+    for gateway, resources in translate(world).gateways.items():
+        tls = world.must(Gateway, gateway).spec.tls
+        if tls is not None and tls.backend is not None and tls.backend.client_certificate_ref is not None:
+            contexts = [
+                part
+                for cluster in Snapshot(resources).of(CLUSTER).values()
+                for part in within(cluster)
+                if isinstance(part, tls_pb2.UpstreamTlsContext)
+            ]
+            assert all(each.common_tls_context.tls_certificate_sds_secret_configs for each in contexts)
 
 
 @over_random_worlds

@@ -6,9 +6,11 @@ from envoy.extensions.upstreams.http.v3 import http_protocol_options_pb2
 from translator.envoy.config_source import OVER_ADS
 from translator.envoy.encode import encode, packed
 from translator.envoy.resource import Resource
-from translator.envoy.secrets import trust_name
+from translator.envoy.secrets import certificate_name, trust_name
 from translator.envoy.upstream_tls import negotiates, transport_socket
 from translator.memo import query
+from translator.names import Name
+from translator.rules.backend_certificate import Hop
 from translator.rules.backend_tls import UpstreamTls, judge
 from translator.rules.backends import Backend, Protocol
 from translator.verdict import Refused
@@ -47,12 +49,16 @@ NEGOTIATED = encode(
 
 
 @query
-def cluster(world: World, backend: Backend) -> Resource:
+def cluster(world: World, hop: Hop) -> Resource:
     """Build the cluster of a backend: TLS as its policy says, or failure where that cannot be honoured."""
-    return build(backend, judge(world, backend.policy).value if backend.policy else None)
+    backend, shown = hop
+    tls = judge(world, backend.policy).value if backend.policy else None
+    if tls is not None and isinstance(shown, Refused):
+        return build(backend, shown)
+    return build(backend, tls, shown if isinstance(shown, Name) else None)
 
 
-def build(backend: Backend, tls: UpstreamTls | Refused | None) -> Resource:
+def build(backend: Backend, tls: UpstreamTls | Refused | None, shown: Name | None = None) -> Resource:
     """Build a cluster from what is due to a backend; a policy that won its port always says something."""
     assert (tls is None) == (backend.policy is None), f"{backend}: TLS is its policy's, and no one else's"
     assert tls is None or backend.protocol is not Protocol.UDP, f"{backend}: datagrams have no TLS"
@@ -63,9 +69,10 @@ def build(backend: Backend, tls: UpstreamTls | Refused | None) -> Resource:
             return Resource(encode(_failing(str(backend), backend)))
         case UpstreamTls():
             built = _reaching(backend, negotiated=negotiates(tls, backend.protocol))
-            built.transport_socket.CopyFrom(transport_socket(tls, backend.protocol))
-            roots = trust_name(tls.trust)
-            return Resource(encode(built), secrets=(roots,) if roots else (), endpoints=str(backend.port))
+            own = certificate_name(shown) if shown else None
+            built.transport_socket.CopyFrom(transport_socket(tls, backend.protocol, own))
+            secrets = tuple(sorted(filter(None, (trust_name(tls.trust), own))))
+            return Resource(encode(built), secrets=secrets, endpoints=str(backend.port))
 
 
 def refused_cluster() -> Resource:

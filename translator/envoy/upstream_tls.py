@@ -19,13 +19,17 @@ VERSIONS = (("1.2", common_pb2.TlsParameters.TLSv1_2), ("1.3", common_pb2.TlsPar
 PREPARED = encode(tls_pb2.UpstreamTlsContext(max_session_keys={"value": 0}))
 
 
-def transport_socket(tls: UpstreamTls, protocol: Protocol) -> base_pb2.TransportSocket:
-    """Build the socket that speaks TLS as a policy says, and fails where the proof does."""
+def transport_socket(
+    tls: UpstreamTls, protocol: Protocol, own: str | None = None
+) -> base_pb2.TransportSocket:
+    """Build the socket that speaks TLS as a policy says, fails where the proof does, and shows its own."""
     context = tls_pb2.UpstreamTlsContext.FromString(PREPARED)
     context.sni = tls.sni
     common = context.common_tls_context
     common.tls_params.CopyFrom(_parameters(tls))
     common.alpn_protocols.extend(tls.alpn or _spoken(protocol))
+    if own is not None:
+        common.tls_certificate_sds_secret_configs.append(served_secret(own))
     proof = common.combined_validation_context
     proof.default_validation_context.match_typed_subject_alt_names.extend(map(_matcher, tls.names))
     proof.validation_context_sds_secret_config.CopyFrom(_roots(tls.trust))

@@ -127,7 +127,7 @@ def server_certificate_warning(world: World, secret: Name) -> str:
     served = _served(world, secret)
     if isinstance(served, Refused) or not (lapsed := lapse(world, served.since, served.until)):
         return ""
-    return f"Secret {secret}: its certificate {lapsed}, and clients will refuse it: renew it"
+    return f"Secret {secret}: its certificate {lapsed}, and will be refused: renew it"
 
 
 @query

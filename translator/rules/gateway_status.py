@@ -9,6 +9,7 @@ from translator.names import Name, Ref
 from translator.objects.references import GATEWAY_GROUP
 from translator.rules import listeners
 from translator.rules.attachment import attached
+from translator.rules.backend_certificate import shown
 from translator.rules.backend_tls_status import crowded_out
 from translator.rules.certificates import server_certificate_warning
 from translator.rules.features import SUPPORTED
@@ -26,7 +27,7 @@ from translator.rules.status import (
     ListenerStatus,
     RouteKind,
 )
-from translator.verdict import Condition, fails, holds
+from translator.verdict import Condition, Refused, fails, holds
 from translator.world import World
 
 
@@ -52,7 +53,15 @@ def _gateway_status(world: World, name: Name) -> GatewayStatus:
     sets = world.names_where(SETS_BY_GATEWAY, name)
     return GatewayStatus(
         conditions=tuple(
-            filter(None, (_accepted(world, name), _programmed(world, name), insecure(world, name)))
+            filter(
+                None,
+                (
+                    _accepted(world, name),
+                    _programmed(world, name),
+                    _resolved(world, name),
+                    insecure(world, name),
+                ),
+            )
         ),
         listeners=tuple(_listener_status(world, slot) for slot in own),
         addresses=_addresses(world, name) if sites(world, name) else (),
@@ -128,6 +137,18 @@ def _programmed(world: World, name: Name) -> Condition:
     if not sites(world, name):
         return fails("Programmed", "Invalid", "no listener can be served: see each listener's conditions")
     return _upheld(world, name) or _delivered(world, name)
+
+
+def _resolved(world: World, name: Name) -> Condition:
+    """Say whether every reference leads somewhere: the Gateway's own, and those of its listeners."""
+    own = shown(world, name)
+    if isinstance(own, Refused):
+        return fails("ResolvedRefs", own.reason, f"{own.message}; TLS to backends fails meanwhile")
+    its = (slot for slot in slots(world, name) if slot.owner.kind == "Gateway")
+    bad = [slot.section for slot in its if listeners.judge(world, slot).unresolved]
+    if bad:
+        return fails("ResolvedRefs", "ListenersNotResolved", f"see the listeners {', '.join(bad)}")
+    return holds("ResolvedRefs", message=server_certificate_warning(world, own) if own else "")
 
 
 def _upheld(world: World, name: Name) -> Condition | None:

@@ -98,8 +98,6 @@ def _parameters_refusal(world: World, kind: tuple[str, str], name: Name) -> Refu
 def _unsupported(gateway: Gateway) -> Refused | None:
     """Refuse what a later version honours, so that nobody believes it in force."""
     spec = gateway.spec
-    if spec.tls is not None and spec.tls.backend is not None:
-        return Refused("Invalid", "spec.tls.backend: client certificates for backends are not supported yet")
     if spec.default_scope not in (None, "None"):
         return Refused("Invalid", "spec.defaultScope: default Gateways are not supported yet; use parentRefs")
     return None

@@ -1,11 +1,13 @@
 """What a Gateway's Envoys have to be given: the ports, and all that can be reached from them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from translator.memo import query
 from translator.names import Name, ServicePort
+from translator.rules.backend_certificate import Hop, shown
 from translator.rules.backend_tls import TrustBundle, UpstreamTls, judge
 from translator.rules.backends import Backend
 from translator.rules.frontend_validation import ClientTrust
@@ -13,6 +15,7 @@ from translator.rules.http_routes import Forward
 from translator.rules.ports import Bound, Chain, HttpPort, TcpPort, TlsPort, UdpPort, plan, sites
 from translator.rules.streams import Streams
 from translator.rules.tables import Table, hostnames, virtual_host
+from translator.verdict import Refused
 from translator.world import World
 
 
@@ -21,11 +24,19 @@ class Needs(Struct, frozen=True):
 
     ports: frozenset[Bound]
     tables: frozenset[Table]
-    backends: frozenset[Backend]
+    hops: frozenset[Hop]
     endpoints: frozenset[ServicePort]
     certificates: frozenset[Name]
     policies: frozenset[Name]  # those whose trust is served, not found on Envoy's own machine
     clients: frozenset[ClientTrust]  # who proves clients
+
+
+class _Opening(NamedTuple):
+    """TLS that is opened to a backend: by which policy, how, and with which certificate to show."""
+
+    policy: Name
+    tls: UpstreamTls
+    own: Name | None
 
 
 @query
@@ -34,13 +45,21 @@ def needs(world: World, gateway: Name) -> Needs:
     ports = frozenset(sites(world, gateway))
     chains = [chain for bound in ports for chain in _chains(world, bound)]
     backends = frozenset(each for chain in chains for each in _backends(world, chain))
+    own = shown(world, gateway)
+    hops = frozenset(Hop(each, own if each.policy else None) for each in backends)
+    opened = [*_openings(world, hops)]
     return Needs(
         ports=ports,
         tables=frozenset(chain.then for chain in chains if isinstance(chain.then, Table)),
-        backends=backends,
+        hops=hops,
         endpoints=frozenset(each.port for each in backends),
-        certificates=frozenset(name for chain in chains if chain.tls for name in chain.tls.certificates),
-        policies=frozenset(each.policy for each in backends if each.policy and _bundled(world, each.policy)),
+        certificates=frozenset(
+            (
+                *(name for chain in chains if chain.tls for name in chain.tls.certificates),
+                *(each.own for each in opened if each.own),
+            )
+        ),
+        policies=frozenset(each.policy for each in opened if isinstance(each.tls.trust, TrustBundle)),
         clients=frozenset(chain.tls.proof.trust for chain in chains if chain.tls and chain.tls.proof),
     )
 
@@ -78,6 +97,9 @@ def _backends(world: World, chain: Chain) -> Iterable[Backend]:
             return table_backends(world, table)
 
 
-def _bundled(world: World, policy: Name) -> bool:
-    tls = judge(world, policy).value
-    return isinstance(tls, UpstreamTls) and isinstance(tls.trust, TrustBundle)
+def _openings(world: World, hops: Iterable[Hop]) -> Iterator[_Opening]:
+    """Name the hops where TLS is opened, which whatever is refused keeps from happening."""
+    for (_, _, policy), own in hops:
+        tls = judge(world, policy).value if policy else None
+        if policy is not None and isinstance(tls, UpstreamTls) and not isinstance(own, Refused):
+            yield _Opening(policy, tls, own)

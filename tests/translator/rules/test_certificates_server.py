@@ -131,8 +131,7 @@ def test_an_expired_certificate_is_served_with_a_warning() -> None:
     world.state(NOW, datetime(2026, 1, 1, tzinfo=UTC))
     assert server_certificate(world, shop("web")) == before
     assert server_certificate_warning(world, shop("web")) == (
-        "Secret shop/web: its certificate expired on 2025-02-01 00:00 UTC,"
-        " and clients will refuse it: renew it"
+        "Secret shop/web: its certificate expired on 2025-02-01 00:00 UTC, and will be refused: renew it"
     )
 
 
