@@ -1,4 +1,4 @@
-"""`legation run` as its own authority: proxies come, are kept, and go; identities count and can be revoked."""
+"""`legation run` as its own authority: proxies come, are kept, and go; identities can be taken back."""
 
 import asyncio
 import os

@@ -19,7 +19,7 @@ Manifest = dict[str, object]
 
 
 def authority_secret(name: Name, roots: tuple[Credential, ...], version: str = "") -> Manifest:
-    """Write the roots with their keys, which only the control plane may read; over the version read, if any."""
+    """Write the roots with their keys, which only the control plane may read; over a version, if any."""
     values = {ROOTS: bundle(roots)}
     for number, root in enumerate(roots[-MOST_ROOTS:]):
         values |= {f"root-{number}.crt": root.certificate, f"root-{number}.key": root.key}
