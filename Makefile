@@ -100,11 +100,12 @@ bench: .venv/ready ## run the benchmarks: ratios and counts, each printed with w
 	@for bench in bench/[a-z]*.py; do $(BIN)/python -m bench.$$(basename $$bench .py) || exit 1; done
 
 .PHONY: e2e
-e2e: .venv/ready build/wheel-env/ready ## run the tests that need an API server and root: KUBECONFIG or CLUSTER=kind, else one made of processes
+e2e: .venv/ready build/wheel-env/ready ## run the tests that need an API server and root; SUITE=core, full or a pattern: the official suite
 	$(call say,Comparing how manifests are judged with what an API server says)
-	@$(BIN)/python -m pytest --quiet e2e/crds
+	@$(if $(SUITE),true,$(BIN)/python -m pytest --quiet e2e/crds)
 	$(call say,Testing in a cluster (the first time its programs are built: a quarter of an hour))
-	@$(BIN)/python -m e2e.cluster with $(BIN)/python -m pytest --ignore=e2e/crds $(or $(E2E),e2e)
+	@$(if $(SUITE),LEGATION_E2E_PROBE_PERIOD=1) $(BIN)/python -m e2e.cluster with \
+	  $(BIN)/python -m pytest --ignore=e2e/crds $(or $(E2E),$(if $(SUITE),e2e/test_conformance.py,e2e))
 
 .PHONY: lock
 lock: .venv/ready ## resolve the lock files anew, keeping versions that still fit; UPGRADE=1 takes the newest

@@ -1,0 +1,48 @@
+"""What the official suite said is read as it was meant; no suite runs."""
+
+from pathlib import Path
+
+from e2e.official import REPORTS, chosen, told
+
+SAID = """\
+=== RUN   TestConformance
+    conformance.go:60: Running
+=== RUN   TestConformance/Weights
+=== PAUSE TestConformance/Weights
+=== RUN   TestConformance/Paths
+=== RUN   TestConformance/Paths/0
+=== RUN   TestConformance/Paths/1
+=== CONT  TestConformance/Weights
+    weight.go:9: half of them
+=== NAME  TestConformance/Paths/1
+    http.go:12: expected 200, got 404
+=== NAME  TestConformance/Paths
+    apply.go:295: Deleting paths HTTPRoute
+--- FAIL: TestConformance (9.50s)
+    --- PASS: TestConformance/Weights (2.00s)
+    --- FAIL: TestConformance/Paths (1.00s)
+        --- PASS: TestConformance/Paths/0 (0.00s)
+        --- FAIL: TestConformance/Paths/1 (0.40s)
+    --- SKIP: TestConformance/Mesh (0.00s)
+FAIL
+"""
+
+
+def test_a_failure_is_told_with_the_last_words_of_the_test_that_is_to_blame() -> None:
+    found = told(SAID.splitlines())
+    assert found.last_lines == {"TestConformance/Paths/1": ["    http.go:12: expected 200, got 404"]}
+
+
+def test_tests_are_counted_and_their_parts_are_not() -> None:
+    assert str(told(SAID.splitlines())).startswith("1 PASS, 1 FAIL, 1 SKIP\n")
+
+
+def test_a_suite_that_never_began_is_told_as_a_whole() -> None:
+    words = ["=== RUN   TestConformance", "    suite.go:1: no class", "--- FAIL: TestConformance (0.10s)"]
+    assert str(told(words)) == "0 PASS, 0 FAIL, 0 SKIP\n\nTestConformance\n    suite.go:1: no class"
+
+
+def test_what_is_chosen_by_names_makes_no_report() -> None:
+    assert chosen("UDP.*").report is None
+    assert "-test.run=^TestConformance$/^(UDP.*)$" in chosen("UDP.*").flags
+    assert chosen("core").report == REPORTS / Path("experimental-core.yaml")
