@@ -150,6 +150,28 @@ async def test_a_request_without_a_type_is_refused(server: Served, method: str) 
     assert (await call.end())[0] == grpc.StatusCode.INVALID_ARGUMENT
 
 
+@pytest.mark.rule(62)
+@BOTH
+async def test_who_is_shut_out_while_connected_gets_nothing_more(method: str) -> None:
+    shut_out = list[str]()
+
+    def group_of(node: Node, _peer: Peer) -> str | Refusal:
+        return Refusal("taken back") if node.id in shut_out else node.cluster
+
+    async with served(Terms(drain=0.0, group_of=group_of)) as server:
+        server.publish(cds={"a": cluster("v1")})
+        call = server.call(method)
+        await call.say(CDS)
+        assert await call.bodies() == [cluster("v1").body]
+        shut_out.append("envoy-1")
+        server.hub.review(GROUP)
+        assert await call.end() == (grpc.StatusCode.PERMISSION_DENIED, "taken back")
+        again = server.call(method)
+        await again.say(CDS)
+        assert (await again.end())[0] == grpc.StatusCode.PERMISSION_DENIED
+        assert TurnedAway(GROUP, "envoy-1", "taken back") in server.reports
+
+
 @pytest.mark.rule(61)
 @BOTH
 @pytest.mark.parametrize("claim", ["", "edge", "a/b/c", "a/ b", "/b"])

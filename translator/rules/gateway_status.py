@@ -6,15 +6,18 @@ from msgspec import structs
 
 from translator.memo import query
 from translator.names import Name, Ref
+from translator.objects.gateway import Gateway
 from translator.objects.references import GATEWAY_GROUP
 from translator.rules import listeners
 from translator.rules.attachment import attached
 from translator.rules.backend_certificate import shown
 from translator.rules.backend_tls_status import crowded_out
+from translator.rules.bundles import version_condition
 from translator.rules.certificates import server_certificate_warning
 from translator.rules.features import SUPPORTED
 from translator.rules.frontend_validation import insecure
 from translator.rules.gateways import Delivery, binding, class_refusal, refusal
+from translator.rules.identities import revoked_before
 from translator.rules.listener_sets import SETS_BY_GATEWAY, Slot, gateway_of, set_refusal, slots
 from translator.rules.managed import Upkeep, is_managed, proxy_name, reached_at
 from translator.rules.ports import sites
@@ -36,7 +39,7 @@ def gateway_class_status(world: World, name: Name) -> GatewayClassStatus:
     """Tell a class of ours whether its Gateways are served."""
     broken = class_refusal(world, name)
     accepted = fails("Accepted", broken.reason, broken.message) if broken else holds("Accepted")
-    return GatewayClassStatus((accepted,), SUPPORTED)
+    return GatewayClassStatus((accepted, *version_condition(world)), SUPPORTED)
 
 
 @query
@@ -95,7 +98,7 @@ def _slots_of(world: World, gateway: Name, name: Name) -> list[Slot]:
 
 
 def _joins(world: World, name: Name) -> bool:
-    """Say whether a set counts as attached: allowed, and with a listener that is good for something."""
+    """Say whether a set counts as attached: allowed, and with a listener that is served."""
     gateway = gateway_of(world, name)
     if gateway is None or set_refusal(world, name) is not None:
         return False
@@ -178,15 +181,26 @@ def _delivered(world: World, name: Name) -> Condition:
 
 def _remarks(world: World, name: Name) -> tuple[Condition, ...]:
     """Say what has no room elsewhere."""
+    return (*_crowded_out(world, name), *_revoked(world, name))
+
+
+def _crowded_out(world: World, name: Name) -> tuple[Condition, ...]:
     full = crowded_out(world, name)
     if not full:
         return ()
-    names = ", ".join(str(policy) for policy in full)
-    return (
-        holds(
-            "legation.dev/PolicyStatusFull", "TooManyAncestors", f"enforced, without room to say so: {names}"
-        ),
-    )
+    message = f"enforced, without room to say so: {', '.join(str(policy) for policy in full)}"
+    return (holds("legation.dev/PolicyStatusFull", "TooManyAncestors", message),)
+
+
+def _revoked(world: World, name: Name) -> tuple[Condition, ...]:
+    match revoked_before(world.must(Gateway, name)):
+        case None:
+            return ()
+        case Refused(reason=reason, message=message):
+            return (fails("legation.dev/IdentitiesRevoked", reason, message),)
+        case moment:
+            message = f"identities issued before {moment.isoformat()} are refused"
+            return (holds("legation.dev/IdentitiesRevoked", "Revoked", message),)
 
 
 def _listener_status(world: World, slot: Slot) -> ListenerStatus:
