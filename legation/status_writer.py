@@ -5,6 +5,7 @@ is read again and kept. After a write of ours, an object is not judged by what w
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -72,6 +73,7 @@ class StatusWriter:
         self._pace = pace or Pace()
         self._told = told
         self._log = structlog.get_logger()
+        self.writes: Counter[tuple[str, str]] = Counter()  # by kind, and what became of them
         self._judged = _NOTHING
         self._seen: dict[Ref, _Seen] = {}
         self._awaited: dict[Ref, str] = {}  # the version that a write of ours made and nobody told us of yet
@@ -153,6 +155,7 @@ class StatusWriter:
             self._log.warning("what a status says now cannot be read", object=str(ref), why=str(error))
 
     def _note(self, ref: Ref, outcome: Outcome) -> None:
+        self.writes[ref.kind, type(outcome).__name__.lower()] += 1
         match outcome:
             case Written(version=version):
                 self._failures.pop(ref, None)

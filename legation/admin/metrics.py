@@ -1,16 +1,4 @@
-"""What Prometheus is told; every name here is one that people build alerts on.
-
-| Metric | Says |
-|---|---|
-| `legation_ready` | 1 once everything was read and translated |
-| `legation_gateways{programmed}` | Gateways of ours, by whether their Envoys took the configuration |
-| `legation_findings{group}` | what `legation check` would name |
-| `legation_envoys{gateway}` | connected Envoys |
-| `legation_translation_seconds` | how long batches of changes took, a histogram |
-| `legation_rejections_total{gateway,type}` | answers of Envoys that refused something |
-| `legation_overdue_total{gateway}` | changes that went ahead because a wait was at its end |
-| `legation_turned_away_total` | streams that were not served |
-"""
+"""What Prometheus is told: docs/metrics.md says what each name means, and people build alerts on it."""
 
 from collections import Counter as Tally
 from collections.abc import Iterable
