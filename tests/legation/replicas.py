@@ -78,13 +78,13 @@ class Replica:
         await self.until(lambda: self.heard[-1:] == [heard])
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def running(self, *more: Address) -> AsyncIterator[None]:
         """Serve, follow and listen until the block ends."""
         async with asyncio.TaskGroup() as tasks:
             parts = (self.peers.run(), self.deliveries.run(self.hub, self._take))
             working = [tasks.create_task(part) for part in parts]
             try:
-                async with self.serving():
+                async with self.serving(*more):
                     yield
             finally:
                 for task in working:
@@ -103,7 +103,7 @@ class Replica:
 
     def _told(self, report: Report) -> None:
         self.reports.append(report)
-        self.deliveries.note()
+        self._noted()
 
     def _noted(self) -> None:
         self.deliveries.note()
