@@ -270,7 +270,10 @@ def _collection(request: web.Request) -> tuple[str, str]:
 
 
 def _key(request: web.Request) -> Key:
-    _, namespace, plural, *name = _steps(request)
+    steps = _steps(request)
+    if len(steps) == 2:  # a kind without namespaces: no more than its name and the object's
+        return steps[0], "", steps[1]
+    _, namespace, plural, *name = steps
     return plural, namespace, name[0] if name else ""
 
 
