@@ -7,13 +7,17 @@ import signal
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from pathlib import Path
 from string import Template
 from typing import Any
 
+import aiohttp
 import pytest
 
+from e2e.cluster.control_plane import API_SERVER
 from e2e.cluster.network import NODE_ADDRESS
+from e2e.cluster.own import Own
 from e2e.kubectl import apply, eventually, kubectl, read
 from tests.legation.running import Legation, free_port, run, serving
 from tests.loopback import ask
@@ -174,6 +178,19 @@ async def answers(port: int, status: int) -> None:
     await until(there, within=60)
 
 
+async def says_of_itself(running: Legation, text: str, *, entirely: bool = False) -> None:
+    """Wait until a replica says this to a readiness probe; it must be ready all the time."""
+    async with aiohttp.ClientSession() as session:
+
+        async def there() -> bool:
+            async with session.get(f"{await running.admin()}/readyz") as answer:
+                assert answer.status == HTTPStatus.OK
+                said = await answer.text()
+            return said == text if entirely else said.startswith(text)
+
+        await until(there, within=60)
+
+
 async def bootstrap(namespace: str, xds: int) -> dict[str, object]:
     """Have the command write what an Envoy is started with."""
     code, out, err = await run(
@@ -232,6 +249,37 @@ async def test_traffic_is_proved_statuses_are_told_and_a_restart_writes_nothing(
         assert versions(shop) == before
     features = [each["name"] for each in read("gatewayclass", shop)["status"]["supportedFeatures"]]
     assert {"HTTPRoute", "BackendTLSPolicy"} <= set(features)
+    assert conditions(shop, "gatewayclass", shop)["SupportedVersion"][0] == "True"
+
+
+async def test_traffic_goes_on_and_a_new_envoy_is_served_while_the_api_server_is_away(
+    own: Own, shop: str, tmp_path: Path
+) -> None:
+    authority, port, xds = Authority("pay"), free_port(), free_port()
+    gateway(shop, "edge", port)
+    trust(shop, authority)
+    async with paid(authority, tmp_path) as backend, replica(shop, xds) as running:
+        pay(shop, backend)
+        started = await bootstrap(shop, xds)
+        async with running_envoy(started, wait_ready=False):
+            await answers(port, 200)
+            await statuses_are_told(shop)
+            await asyncio.to_thread(own.kill, API_SERVER)
+            await says_of_itself(running, "ok\nout of date: ")
+            assert {(await ask(port)).status for _ in range(50)} == {200}
+        async with running_envoy(started, wait_ready=False):
+            await answers(port, 200)
+            assert {"HTTPRoute", "BackendTLSPolicy"} <= {
+                each.kind for each in (await running.overview()).stale
+            }
+            await asyncio.to_thread(own.start, API_SERVER)
+            await says_of_itself(running, "ok\n", entirely=True)
+            trust(shop, Authority("somebody else"))
+            await answers(port, 503)
+            trust(shop, authority)
+            await answers(port, 200)
+            gateway(shop, "marker", free_port())
+            await told(lambda: accepted(shop, "marker") == ("True", 1))
 
 
 @pytest.mark.usefixtures("cluster")

@@ -9,6 +9,7 @@ from legation.folder import WHOLE_FILE
 from legation.manifests import Problem
 from legation.written_status import Condition, WrittenStatus, read_status
 from translator.names import Ref
+from translator.rules.bundles import SUPPORTED
 from translator.rules.gateways import CONTROLLER
 from translator.translate import Mistake
 
@@ -31,6 +32,7 @@ REMEDIES = MappingProxyType({
     "HostnameConflict": "give each listener of the port a hostname of its own",
     "ProtocolConflict": "give listeners of different protocols different ports",
     "PortUnavailable": "choose another port",
+    "UnsupportedVersion": f"install the CRDs of Gateway API {SUPPORTED}",
 })  # fmt: skip
 
 

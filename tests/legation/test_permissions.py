@@ -71,6 +71,14 @@ def test_nothing_is_allowed_by_a_wildcard() -> None:
     assert "*" not in {word for line in allowed(EVERYTHING) for word in line}
 
 
+def test_of_definitions_only_those_of_gateway_api_may_be_read_and_only_by_name() -> None:
+    [rule] = [each.rule() for each in of_cluster() if "customresourcedefinitions" in each.resources]
+    assert rule["verbs"] == ["get"]
+    assert isinstance(rule["resourceNames"], list)
+    assert "gateways.gateway.networking.k8s.io" in rule["resourceNames"]
+    assert all(each.endswith(".gateway.networking.k8s.io") for each in rule["resourceNames"])
+
+
 def test_a_role_lists_what_is_permitted() -> None:
     written = role("Role", "legation", of_own_namespace())
     verbs = ["create", "get", "update"]
