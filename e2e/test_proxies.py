@@ -1,7 +1,6 @@
 """`legation run` as its own authority: proxies come, are kept, and go; identities can be taken back."""
 
 import asyncio
-import os
 from base64 import b64decode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -15,47 +14,17 @@ import pytest
 from envoy.service.discovery.v3 import discovery_pb2
 from msgspec import Struct
 
+from e2e.beside import control_plane
 from e2e.cluster.network import NODE_ADDRESS
-from e2e.cluster.place import PROJECT
 from e2e.kubectl import apply, eventually, kubectl, read, wait_for
 from e2e.test_managed import asked
 from e2e.test_run import conditions, told
-from tests.legation.running import Legation, free_port, serving
 from translator.rules.identities import REVOKED_BEFORE
 
-CRD = PROJECT / "deploy" / "helm" / "legation" / "crds" / "legation.dev_gatewayparameters.yaml"
 METHOD = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources"
 LISTENER = "type.googleapis.com/envoy.config.listener.v3.Listener"
 KINDS = ("deployment", "service", "serviceaccount", "configmap", "secret")
 
-XDS = Template("""
-apiVersion: v1
-kind: Service
-metadata: {name: legation}
-spec:
-  clusterIP: None
-  ports: [{name: xds, port: $port}]
----
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: {name: legation, labels: {kubernetes.io/service-name: legation}}
-addressType: IPv4
-ports: [{name: xds, port: $port}]
-endpoints: [{addresses: [$address]}]
----
-apiVersion: legation.dev/v1alpha1
-kind: GatewayParameters
-metadata: {name: inside}
-spec: {service: {type: ClusterIP}}
-""")
-CLASS = Template("""
-apiVersion: gateway.networking.k8s.io/v1
-kind: GatewayClass
-metadata: {name: $namespace}
-spec:
-  controllerName: legation.dev/gateway-controller
-  parametersRef: {group: legation.dev, kind: GatewayParameters, namespace: $namespace, name: inside}
-""")
 GATEWAY = Template("""
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
@@ -125,23 +94,6 @@ def address(namespace: str, name: str) -> str:
         return ""
     [first] = read("gateway", name, "--namespace", namespace)["status"]["addresses"]
     return str(first["value"])
-
-
-@asynccontextmanager
-async def control_plane(namespace: str) -> AsyncIterator[tuple[Legation, int]]:
-    """Run it beside the cluster, where pods reach it by the name of its Service."""
-    port = free_port()
-    kubectl("apply", "--server-side", "--filename", str(CRD))
-    kubectl("wait", "--for=condition=Established", "crd/gatewayparameters.legation.dev")
-    apply(namespace, XDS.substitute(port=port, address=NODE_ADDRESS))
-    kubectl("apply", "--filename=-", given=CLASS.substitute(namespace=namespace))
-    place = ("--kubeconfig", os.environ["KUBECONFIG"], "--namespace", namespace, "--watch", namespace)
-    try:
-        async with serving("run", *place, "--xds", f"{NODE_ADDRESS}:{port}") as running:
-            await running.logged("xDS port")
-            yield running, port
-    finally:
-        kubectl("delete", "gatewayclass", namespace)
 
 
 async def reached(namespace: str, name: str) -> str:
