@@ -1,12 +1,15 @@
 """What every test in a cluster may count on."""
 
 import os
+import signal
 import uuid
 from collections.abc import Iterator
 
 import pytest
 
-from e2e.cluster.own import INSIDE
+from e2e.cluster.control_plane import API_SERVER
+from e2e.cluster.own import INSIDE, Own
+from e2e.cluster.place import here
 from e2e.kubectl import kubectl, wait_for
 
 
@@ -22,6 +25,18 @@ def inside(cluster: None) -> None:  # noqa: ARG001  a fixture cannot be marked t
     """The test runs where the addresses of Services and pods are reachable."""
     if not os.environ.get(INSIDE):
         pytest.skip("the addresses of this cluster's Services cannot be reached from here")
+
+
+@pytest.fixture
+def own(inside: None) -> Iterator[Own]:  # noqa: ARG001  as above
+    """The cluster that the test runs in, made of processes; its API server is in good health afterwards."""
+    own = Own(here())
+    yield own
+    process = own.process(API_SERVER)
+    if process.runs:
+        os.kill(process.pid, signal.SIGCONT)
+    else:
+        own.start(API_SERVER)
 
 
 @pytest.fixture

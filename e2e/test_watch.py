@@ -13,7 +13,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from e2e.churn import Churn, sizes
-from e2e.cluster.control_plane import ETCD
+from e2e.cluster.control_plane import API_SERVER, ETCD
 from e2e.cluster.network import NODE_ADDRESS
 from e2e.cluster.own import Own
 from e2e.cluster.place import here
@@ -29,7 +29,7 @@ from k8s_watch.reader import Limits, Reader, Where
 from k8s_watch.writer import Writer
 from tests.k8s_watch.listener import Widget
 
-API_SERVER, PORT = "kube-apiserver", 6443
+PORT = 6443
 SILENCE = 4.0  # seconds without a byte until a watch is given up, in tests that wait for that
 SLACK = 3.0  # on a busy machine
 IMPATIENT = Limits(connect=2.0, watch_silence=SILENCE)
@@ -48,18 +48,6 @@ metadata: {name: reader}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: reader}
 subjects: [{kind: ServiceAccount, name: reader, namespace: $namespace}]
 """)
-
-
-@pytest.fixture
-def own(inside: None) -> Iterator[Own]:  # noqa: ARG001  a fixture cannot be marked to use another
-    """The cluster that the test runs in, whose API server is in good health afterwards."""
-    own = Own(here())
-    yield own
-    process = own.process(API_SERVER)
-    if process.runs:
-        os.kill(process.pid, signal.SIGCONT)
-    else:
-        own.start(API_SERVER)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from e2e.cluster.place import Place
 ETCD, ETCD_PEERS = "http://127.0.0.1:2379", "http://127.0.0.1:2380"
 AT_ONCE = ("true",)  # nobody after it needs it; that it works is seen when the cluster is up
 HEALTH = "127.0.0.1:10256"
+API_SERVER = "kube-apiserver"
 KUBELET = "kubelet"
 # ClusterTrustBundle is beta, and off as all beta APIs are; BackendTLSPolicy may refer to one.
 TRUST_BUNDLES = MappingProxyType(
@@ -40,7 +41,7 @@ def daemons(place: Place, programs: Programs) -> tuple[Daemon, ...]:
     kubectl = (programs.path("kubectl"), "--kubeconfig", place.kubeconfig)
     return (
         Daemon("etcd", _etcd(place, programs), _answers(f"{ETCD}/health")),
-        Daemon("kube-apiserver", _api_server(place, programs), (*kubectl, "get", "--raw", "/readyz")),
+        Daemon(API_SERVER, _api_server(place, programs), (*kubectl, "get", "--raw", "/readyz")),
         Daemon("kube-controller-manager", _controllers(place, programs), AT_ONCE),
         Daemon(
             KUBELET,
