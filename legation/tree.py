@@ -13,7 +13,7 @@ from translator.rules.backends import Backend, Share
 from translator.rules.endpoints import endpoints
 from translator.rules.filters import Redirect
 from translator.rules.gateways import binding, ours
-from translator.rules.http_routes import Fail, Forward
+from translator.rules.http_routes import Fail, Forward, HttpRule, Split
 from translator.rules.matches import HttpMatch, Named, PathExact, PathPattern, PathPrefix
 from translator.rules.mirrors import ALL, Mirror
 from translator.rules.ports import Bound, HttpPort, TcpPort, TlsPort, UdpPort, site, sites
@@ -75,12 +75,19 @@ def _add_hosts(tree: Tree, world: World, table: Table) -> None:
 
 
 def _add_entry(tree: Tree, world: World, entry: Entry) -> None:
-    line = Text(_matched(entry.match)).append(f"  ({entry.name})", style="dim")
-    match entry.rule.action:
+    _add_rule(tree, world, Text(_matched(entry.match)).append(f"  ({entry.name})", style="dim"), entry.rule)
+
+
+def _add_rule(tree: Tree, world: World, line: Text, rule: HttpRule) -> None:
+    match rule.action:
         case Forward() as forward:
             leads = tree.add(line)
             _add_shares(leads, world, forward.shares, f"answers {forward.failure}")
             _add_mirrors(leads, world, forward.mirrors)
+        case Split(parts):
+            leads, total = tree.add(line), sum(part.weight for part in parts)
+            for part in parts:
+                _add_rule(leads, world, Text(f"{100 * part.weight / total:.0f} %"), part.rule)
         case Redirect(status):
             tree.add(line.append(f"  redirects with {status}"))
         case Fail(status, message):

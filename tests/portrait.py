@@ -161,7 +161,9 @@ def _match(match: route_components_pb2.RouteMatch) -> str:
         for each in wanted
     ]
     path = paths[match.WhichOneof("path_specifier")]
-    return " ".join([*(["gRPC"] if match.HasField("grpc") else []), path, *said])
+    drawn = match.runtime_fraction.default_value.numerator  # of a million
+    below = [f"drawn below {Fraction(drawn, 10**6)}"] if match.HasField("runtime_fraction") else []
+    return " ".join([*(["gRPC"] if match.HasField("grpc") else []), path, *said, *below])
 
 
 def _says(wanted: Any) -> str:  # noqa: ANN401  generated, without annotations
@@ -178,7 +180,8 @@ def _clusters(action: route_components_pb2.RouteAction) -> Iterator[str]:
     for part in parts:
         aborts = [opened(each).abort.http_status for each in part.typed_per_filter_config.values()]
         said = ", ".join(f" answered {status}" for status in aborts)
-        yield f"{Fraction(part.weight.value, total)} {part.name}{said}"
+        host = f", as host {part.host_rewrite_literal}" if part.host_rewrite_literal else ""
+        yield f"{Fraction(part.weight.value, total)} {part.name}{said}{host}{''.join(_headers(part))}"
 
 
 def _redirect(action: route_components_pb2.RedirectAction) -> str:
@@ -197,9 +200,13 @@ def _changes(route: route_components_pb2.Route) -> Iterator[str]:
     for copied in route.route.request_mirror_policies:
         part = Fraction(copied.runtime_fraction.default_value.numerator, 10**6)
         yield f", {part} also to {copied.cluster}"
+    yield from _headers(route)
+
+
+def _headers(changing: Any) -> Iterator[str]:  # noqa: ANN401  a route, or one of its clusters
     for added, removed, whose in (
-        (route.request_headers_to_add, route.request_headers_to_remove, ""),
-        (route.response_headers_to_add, route.response_headers_to_remove, "on the way back "),
+        (changing.request_headers_to_add, changing.request_headers_to_remove, ""),
+        (changing.response_headers_to_add, changing.response_headers_to_remove, "on the way back "),
     ):
         for each in added:
             action = "sets" if each.append_action == each.OVERWRITE_IF_EXISTS_OR_ADD else "adds"

@@ -9,7 +9,7 @@ from envoy.extensions.filters.network.http_connection_manager.v3 import http_con
 from translator.envoy.config_source import OVER_ADS
 from translator.envoy.cors import CORS
 from translator.envoy.encode import encode, packed
-from translator.envoy.routes import FAULT
+from translator.envoy.forwards import FAULT
 from translator.rules.tables import Table
 
 KIB = 1024

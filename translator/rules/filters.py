@@ -67,6 +67,22 @@ def read(written: tuple[HTTPRouteFilter, ...] | tuple[GRPCRouteFilter, ...]) -> 
     return _contradiction(found) or found
 
 
+def both(first: Filters, then: Filters) -> Filters | Refused:
+    """Join the filters of a rule with those of one of its backends, which come after them."""
+    old, new = first.rewrite or Rewrite(), then.rewrite or Rewrite()
+    joined = Filters(
+        request_headers=first.request_headers.then(then.request_headers),
+        response_headers=first.response_headers.then(then.response_headers),
+        redirect=first.redirect or then.redirect,
+        rewrite=Rewrite(new.hostname or old.hostname, new.path or old.path),
+        cors=then.cors or first.cors,
+        mirrors=first.mirrors + then.mirrors,
+    )
+    if first.rewrite is None and then.rewrite is None:
+        joined = structs.replace(joined, rewrite=None)
+    return _contradiction(joined) or joined
+
+
 def _contradiction(found: Filters) -> Refused | None:
     """Refuse what asks for something that a redirected request never comes to."""
     if found.redirect is None:

@@ -1,6 +1,7 @@
 """Changes of headers, on the way to a backend or on the way back."""
 
 import re
+from collections.abc import Iterator
 
 from msgspec import Struct
 
@@ -16,6 +17,15 @@ class HeaderChanges(Struct, frozen=True):
     set: tuple[tuple[str, str], ...] = ()
     add: tuple[tuple[str, str], ...] = ()
     remove: tuple[str, ...] = ()
+
+    def then(self, later: "HeaderChanges") -> "HeaderChanges":
+        """Return these changes and later ones as one: removals come first, later ones have the last word."""
+        undone = {name.lower() for name in (*dict(later.set), *later.remove)}
+        return HeaderChanges(
+            set=(*_without(self.set, undone), *later.set),
+            add=(*_without(self.add, undone), *later.add),
+            remove=(*self.remove, *later.remove),
+        )
 
 
 UNCHANGED = HeaderChanges()
@@ -37,3 +47,7 @@ def changes(written: HTTPHeaderFilter) -> HeaderChanges | Refused:
         if any(char in value for char in "\0\r\n"):
             return Refused("UnsupportedValue", f"filters: the value for header {name} has a line break in it")
     return read
+
+
+def _without(pairs: tuple[tuple[str, str], ...], undone: set[str]) -> Iterator[tuple[str, str]]:
+    return (pair for pair in pairs if pair[0].lower() not in undone)

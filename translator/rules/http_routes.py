@@ -1,15 +1,17 @@
 """HTTPRoute and GRPCRoute: what happens to a request that one of their rules takes."""
 
-from msgspec import Struct, structs
+from typing import NamedTuple
+
+from msgspec import Struct
 
 from translator.memo import query
 from translator.names import Ref
-from translator.objects.grpc_route import GRPCRoute, GRPCRouteMatch, GRPCRouteRule
-from translator.objects.http_route import HTTPRoute, HTTPRouteRule
+from translator.objects.grpc_route import GRPCBackendRef, GRPCRoute, GRPCRouteMatch, GRPCRouteRule
+from translator.objects.http_route import HTTPBackendRef, HTTPRoute, HTTPRouteRule
 from translator.rules import filters
 from translator.rules.backends import Backend, Share, Traffic, shares
 from translator.rules.cors import Cors
-from translator.rules.filters import Filters, Redirect, Rewrite
+from translator.rules.filters import NOTHING, Filters, Redirect, Rewrite
 from translator.rules.headers import UNCHANGED, HeaderChanges
 from translator.rules.matches import (
     HttpMatch,
@@ -20,10 +22,13 @@ from translator.rules.matches import (
     http_match,
     http_rank,
 )
-from translator.rules.mirrors import Mirror, mirrors
+from translator.rules.mirrors import Mirror, asked, mirrors
 from translator.rules.tries import ONE_TRY, Tries, tries
 from translator.verdict import Refused
 from translator.world import World
+
+# What a request is answered that reaches no backend; gRPC clients read 503 as UNAVAILABLE.
+FAILURES = {"HTTPRoute": 500, "GRPCRoute": 503}
 
 
 class Forward(Struct, frozen=True):
@@ -49,13 +54,37 @@ class Fail(Struct, frozen=True):
     message: str
 
 
+class Part(Struct, frozen=True):
+    """One share of a rule's requests, and all that is done with it."""
+
+    weight: int
+    rule: "HttpRule"
+
+
+class Split(Struct, frozen=True):
+    """Each share gets something of its own, because its backend has filters; no share is split again."""
+
+    parts: tuple[Part, ...]
+
+
 class HttpRule(Struct, frozen=True):
     """What one rule does."""
 
-    action: Forward | Redirect | Fail
+    action: Forward | Split | Redirect | Fail
     request_headers: HeaderChanges = UNCHANGED
     response_headers: HeaderChanges = UNCHANGED
     cors: Cors | None = None
+
+    @property
+    def backends(self) -> frozenset[Backend]:
+        """Where requests or their copies go."""
+        match self.action:
+            case Forward() as forward:
+                return forward.backends
+            case Split(parts):
+                return frozenset(each for part in parts for each in part.rule.backends)
+            case Redirect() | Fail():
+                return frozenset()
 
 
 class Ranked(Struct, frozen=True):
@@ -63,6 +92,14 @@ class Ranked(Struct, frozen=True):
 
     match: HttpMatch
     rank: Rank
+
+
+class Sender(NamedTuple):
+    """Whose requests are sent, and within which limits."""
+
+    world: World
+    route: Ref
+    tries: Tries
 
 
 class ReadRule(Struct, frozen=True):
@@ -90,50 +127,80 @@ def rules(world: World, route: Ref) -> tuple[ReadRule, ...]:
 
 
 def _http_rule(world: World, route: Ref, rule: HTTPRouteRule) -> ReadRule:
-    found = [http_match(match) for match in rule.matches]
-    backends = shares(world, route, rule.backend_refs, Traffic.HTTP)
-    copies = mirrors(world, route, rule.filters, Traffic.HTTP)
-    read = filters.read(rule.filters)
-    refusal = _first(
-        *found,
-        read,
-        _prefix(read, found),
-        *(_backend_filters(ref.filters) for ref in rule.backend_refs),
-        _unsupported(rule),
-    )
-    matches = tuple(Ranked(match, http_rank(match)) for match in found if isinstance(match, HttpMatch))
-    forward = Forward(backends, 500, tries=tries(rule), mirrors=copies)
-    return ReadRule(matches, _rule(read, forward, refusal), refusal, backends, copies)
+    found = tuple(http_match(match) for match in rule.matches)
+    return _read(world, route, rule, found, tries(rule))
 
 
 def _grpc_rule(world: World, route: Ref, rule: GRPCRouteRule) -> ReadRule:
-    found = [grpc_match(match) for match in rule.matches or (GRPCRouteMatch(),)]
-    backends = shares(world, route, rule.backend_refs, Traffic.GRPC)
-    copies = mirrors(world, route, rule.filters, Traffic.GRPC)
-    read = filters.read(rule.filters)
+    found = tuple(grpc_match(match) for match in rule.matches or (GRPCRouteMatch(),))
+    return _read(world, route, rule, found, ONE_TRY)
+
+
+def _read(
+    world: World,
+    route: Ref,
+    rule: HTTPRouteRule | GRPCRouteRule,
+    found: tuple[HttpMatch | Refused, ...],
+    limits: Tries,
+) -> ReadRule:
+    rank = http_rank if route.kind == "HTTPRoute" else grpc_rank
+    matches = tuple(Ranked(match, rank(match)) for match in found if isinstance(match, HttpMatch))
+    backends = shares(world, route, rule.backend_refs, Traffic(route.kind))
+    copies = mirrors(world, route, asked(rule), Traffic(route.kind))
+    whole = filters.read(rule.filters)
+    refs: tuple[HTTPBackendRef | GRPCBackendRef, ...] = rule.backend_refs
+    own = tuple(_own(whole, number, ref) for number, ref in enumerate(refs))
     refusal = _first(
-        *found, read, *(_backend_filters(ref.filters) for ref in rule.backend_refs), _unsupported(rule)
+        *found, whole, *own, *(_prefix(each, found) for each in (whole, *own)), _unsupported(rule)
     )
-    matches = tuple(Ranked(match, grpc_rank(match)) for match in found if isinstance(match, HttpMatch))
-    forward = Forward(backends, 503, mirrors=copies)
-    return ReadRule(matches, _rule(read, forward, refusal), refusal, backends, copies)
+    if refusal is not None or isinstance(whole, Refused):
+        failed = HttpRule(Fail(FAILURES[route.kind], refusal.message if refusal else ""))
+        return ReadRule(matches, failed, refusal, backends, copies)
+    sender = Sender(world, route, limits)
+    if whole.redirect is not None or not any(ref.filters for ref in rule.backend_refs):
+        return ReadRule(matches, _sent(sender, backends, whole), None, backends, copies)
+    each = zip(backends, (one for one in own if isinstance(one, Filters)), strict=True)
+    return ReadRule(matches, _parted(sender, tuple(each)), None, backends, copies)
 
 
-def _rule(read: Filters | Refused, forward: Forward, refusal: Refused | None) -> HttpRule:
-    """Settle what a rule does with a request."""
-    if refusal is not None or isinstance(read, Refused):
-        return HttpRule(Fail(forward.failure, refusal.message if refusal else ""))
+def _own(whole: Filters | Refused, number: int, ref: HTTPBackendRef | GRPCBackendRef) -> Filters | Refused:
+    """Read what is done with the requests of one backend: what the rule says, then what the backend says."""
+    own = filters.read(ref.filters)
+    if isinstance(whole, Refused):
+        return whole
+    found = own if isinstance(own, Refused) else filters.both(whole, own)
+    if isinstance(found, Refused):
+        return Refused(found.reason, f"backendRefs[{number}].{found.message}")
+    return found
+
+
+def _sent(sender: Sender, targets: tuple[Share, ...], read: Filters) -> HttpRule:
+    """Settle what becomes of requests that all get the same."""
     if read.redirect is not None:
         return HttpRule(read.redirect, response_headers=read.response_headers)
-    weighty = tuple(share for share in forward.shares if share.weight)
+    weighty = tuple(share for share in targets if share.weight)
+    failure = FAILURES[sender.route.kind]
     if all(isinstance(share.target, Refused) for share in weighty):
-        return HttpRule(Fail(forward.failure, "no backend can be reached"))
-    copies = tuple(each for each in forward.mirrors if isinstance(each.target, Backend) and each.millionths)
-    sent = structs.replace(forward, shares=weighty, rewrite=read.rewrite, mirrors=copies)
-    return HttpRule(sent, read.request_headers, read.response_headers, read.cors)
+        return HttpRule(Fail(failure, "no backend can be reached"))
+    copies = mirrors(sender.world, sender.route, read.mirrors, Traffic(sender.route.kind))
+    heard = tuple(each for each in copies if isinstance(each.target, Backend) and each.millionths)
+    forward = Forward(weighty, failure, read.rewrite, sender.tries, heard)
+    return HttpRule(forward, read.request_headers, read.response_headers, read.cors)
 
 
-def _prefix(read: Filters | Refused, found: list[HttpMatch | Refused]) -> Refused | None:
+def _parted(sender: Sender, each: tuple[tuple[Share, Filters], ...]) -> HttpRule:
+    """Settle what becomes of requests that each backend gets changed; a refused one fails its share."""
+    parts = tuple(
+        Part(share.weight, _sent(sender, (share,), own if isinstance(share.target, Backend) else NOTHING))
+        for share, own in each
+        if share.weight
+    )
+    if len({part.rule for part in parts}) > 1:
+        return HttpRule(Split(parts))
+    return parts[0].rule if parts else _sent(sender, (), NOTHING)
+
+
+def _prefix(read: Filters | Refused, found: tuple[HttpMatch | Refused, ...]) -> Refused | None:
     """Refuse to replace the prefix of a path that was not matched by one."""
     if not isinstance(read, Filters) or not read.replaces_prefix:
         return None
@@ -144,14 +211,6 @@ def _prefix(read: Filters | Refused, found: list[HttpMatch | Refused]) -> Refuse
 
 def _first(*found: object) -> Refused | None:
     return next((each for each in found if isinstance(each, Refused)), None)
-
-
-def _backend_filters(written: tuple[object, ...]) -> Refused | None:
-    if not written:
-        return None
-    return Refused(
-        "UnsupportedValue", "backendRefs.filters: filters of a single backend are not supported yet"
-    )
 
 
 def _unsupported(rule: HTTPRouteRule | GRPCRouteRule) -> Refused | None:

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from translator.names import Ref
 from translator.objects.filters import HTTPRequestMirrorFilter
-from translator.objects.grpc_route import GRPCRouteFilter
-from translator.objects.http_route import HTTPRouteFilter
+from translator.objects.grpc_route import GRPCRouteRule
+from translator.objects.http_route import HTTPRouteRule
 from translator.objects.references import BackendRef
 from translator.rules.backends import Backend, Traffic, shares
 from translator.verdict import Refused
@@ -22,16 +22,18 @@ class Mirror(NamedTuple):
 
 
 def mirrors(
-    world: World,
-    route: Ref,
-    written: tuple[HTTPRouteFilter, ...] | tuple[GRPCRouteFilter, ...],
-    traffic: Traffic,
+    world: World, route: Ref, asked: tuple[HTTPRequestMirrorFilter, ...], traffic: Traffic
 ) -> tuple[Mirror, ...]:
-    """Return the mirrors of a rule, by the door that all backends go through."""
-    asked = [each.request_mirror for each in written if each.request_mirror is not None]
+    """Return mirrors as they can be reached, by the door that all backends go through."""
     refs = tuple(mirrored(each) for each in asked)
     found = zip(shares(world, route, refs, traffic), asked, strict=True)
     return tuple(Mirror(share.target, _millionths(each)) for share, each in found)
+
+
+def asked(rule: HTTPRouteRule | GRPCRouteRule) -> tuple[HTTPRequestMirrorFilter, ...]:
+    """Return every mirror that is written in a rule, those of single backends included."""
+    written = (*rule.filters, *(each for ref in rule.backend_refs for each in ref.filters))
+    return tuple(each.request_mirror for each in written if each.request_mirror is not None)
 
 
 def mirrored(written: HTTPRequestMirrorFilter) -> BackendRef:

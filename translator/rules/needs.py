@@ -11,7 +11,6 @@ from translator.rules.backend_certificate import Hop, shown
 from translator.rules.backend_tls import TrustBundle, UpstreamTls, judge
 from translator.rules.backends import Backend
 from translator.rules.frontend_validation import ClientTrust
-from translator.rules.http_routes import Forward
 from translator.rules.ports import Bound, Chain, HttpPort, TcpPort, TlsPort, UdpPort, plan, sites
 from translator.rules.streams import Streams
 from translator.rules.tables import Table, hostnames, virtual_host
@@ -74,8 +73,7 @@ def table_backends(world: World, table: Table) -> frozenset[Backend]:
 @query
 def host_backends(world: World, table: Table, hostname: str) -> frozenset[Backend]:
     """Return where one virtual host leads."""
-    actions = (entry.rule.action for entry in virtual_host(world, table, hostname))
-    return frozenset(each for action in actions if isinstance(action, Forward) for each in action.backends)
+    return frozenset(each for entry in virtual_host(world, table, hostname) for each in entry.rule.backends)
 
 
 def _chains(world: World, bound: Bound) -> tuple[Chain, ...]:

@@ -11,7 +11,7 @@ from translator.rules import listeners
 from translator.rules.attachment import ROUTES, Route, parents
 from translator.rules.backends import Backend, Traffic
 from translator.rules.http_routes import rules
-from translator.rules.mirrors import mirrored
+from translator.rules.mirrors import asked, mirrored
 from translator.rules.streams import streams
 from translator.world import Index, World
 
@@ -28,7 +28,7 @@ def _services(route: Route) -> list[Name]:
 def _mirrored(rule: object) -> Iterator[BackendRef]:
     """Return where the mirrors of a rule lead; routes of connections have none."""
     if isinstance(rule, HTTPRouteRule | GRPCRouteRule):
-        yield from (mirrored(each.request_mirror) for each in rule.filters if each.request_mirror is not None)
+        yield from map(mirrored, asked(rule))
 
 
 ROUTES_BY_SERVICE = {kind: Index(struct, _services) for kind, struct in ROUTES.items() if kind != "UDPRoute"}

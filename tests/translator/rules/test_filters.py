@@ -40,12 +40,29 @@ def test_filters_that_contradict_each_other_refuse_their_rule(
     assert refused(filters=filters) == Refused("IncompatibleFilters", f"filters: {message}")
 
 
+@pytest.mark.parametrize(
+    ("ours", "theirs", "message"),
+    [
+        ([], [REWRITE, REWRITE], "URLRewrite can stand only once"),
+        ([MIRROR], [REDIRECT], "a request that is redirected cannot be mirrored"),
+        ([REWRITE], [REDIRECT], "a request that is redirected cannot be rewritten"),
+    ],
+)
+def test_filters_of_a_backend_contradict_neither_each_other_nor_their_rule(
+    ours: list[Mapping[str, object]], theirs: list[Mapping[str, object]], message: str
+) -> None:
+    backends = [{"name": "a", "port": 80}, {"name": "b", "port": 80, "filters": theirs}]
+    why = Refused("IncompatibleFilters", f"backendRefs[1].filters: {message}")
+    assert refused(filters=ours, backendRefs=backends) == why
+
+
 @pytest.mark.parametrize("filter_", [REWRITE, {"type": "RequestRedirect", "requestRedirect": PREFIX}])
 @pytest.mark.parametrize("kind", ["Exact", "RegularExpression"])
 def test_a_prefix_is_replaced_only_where_one_matched(filter_: Mapping[str, object], kind: str) -> None:
     matches = [{"path": {"value": "/a"}}, {"path": {"type": kind, "value": "/a"}}]
     wrong = Refused("UnsupportedValue", "filters: ReplacePrefixMatch needs matches by PathPrefix")
     assert refused(filters=[filter_], matches=matches) == wrong
+    assert refused(backendRefs=[{"name": "b", "port": 80, "filters": [filter_]}], matches=matches) == wrong
     backend = {"name": "b", "port": 80}
     assert refused(filters=[filter_], matches=matches[:1], backendRefs=[backend]) is None
 

@@ -1,0 +1,101 @@
+"""Requests on their way to backends: how long, to whom, to whom else, and as what."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from envoy.config.route.v3 import route_components_pb2
+from envoy.extensions.filters.http.fault.v3 import fault_pb2
+from envoy.type.v3 import percent_pb2
+
+from translator.envoy.clusters import REFUSED
+from translator.envoy.cors import answering
+from translator.envoy.encode import encode, packed
+from translator.envoy.headers import change_request, change_response
+from translator.envoy.paths import ANY_PATH, ways
+from translator.envoy.tries import limit
+from translator.rules.backends import Backend
+from translator.rules.filters import Rewrite
+from translator.rules.headers import UNCHANGED, HeaderChanges
+from translator.rules.http_routes import Forward, HttpRule
+from translator.rules.paths import FullPath
+from translator.verdict import Refused
+
+FAULT = "envoy.filters.http.fault"
+
+# The route's own limit of 15 s would cut long answers and streams: nobody asked for it.
+UNLIMITED = encode(route_components_pb2.RouteAction(timeout={}))
+
+
+class Leg(NamedTuple):
+    """A share of requests, and what Envoy can change for those alone."""
+
+    weight: int
+    target: Backend | Refused
+    failure: int
+    hostname: str = ""
+    request_headers: HeaderChanges = UNCHANGED
+    response_headers: HeaderChanges = UNCHANGED
+
+
+def legs(forward: Forward) -> tuple[Leg, ...]:
+    """Return the shares of requests that all get the same."""
+    return tuple(Leg(share.weight, share.target, forward.failure) for share in forward.shares if share.weight)
+
+
+def forwarded(
+    route: route_components_pb2.Route, rule: HttpRule, forward: Forward, shares: tuple[Leg, ...]
+) -> Iterator[route_components_pb2.Route]:
+    """Complete a route whose requests go to backends."""
+    rewrite = forward.rewrite or Rewrite()
+    route.route.CopyFrom(_limited(forward))
+    if rewrite.hostname:
+        route.route.host_rewrite_literal = rewrite.hostname
+    change_request(route, rule.request_headers)
+    change_response(route, rule.response_headers)
+    if len(shares) == 1:
+        route.route.cluster = str(shares[0].target)
+    else:
+        for share in shares:
+            _add(route.route.weighted_clusters, share)
+    for each in _moved(route, rewrite):
+        yield from answering(each, rule.cors)
+
+
+def _limited(forward: Forward) -> route_components_pb2.RouteAction:
+    """Begin an action: its limits, and who gets copies."""
+    action = route_components_pb2.RouteAction.FromString(UNLIMITED)
+    limit(action, forward.tries)
+    for mirror in forward.mirrors:
+        copied = action.request_mirror_policies.add(cluster=str(mirror.target))
+        copied.disable_shadow_host_suffix_append = True  # a mirror sees the request as it was
+        copied.runtime_fraction.default_value.numerator = mirror.millionths
+        copied.runtime_fraction.default_value.denominator = percent_pb2.FractionalPercent.MILLION
+    return action
+
+
+def _add(shares: route_components_pb2.WeightedCluster, share: Leg) -> None:
+    """Add a share; the fault filter answers every request of a refused one, gRPC in gRPC's terms."""
+    added = shares.clusters.add(weight={"value": share.weight})
+    if share.hostname:
+        added.host_rewrite_literal = share.hostname
+    change_request(added, share.request_headers)
+    change_response(added, share.response_headers)
+    match share.target:
+        case Backend() as backend:
+            added.name = str(backend)
+        case Refused():
+            whole = {"numerator": 100, "denominator": "HUNDRED"}
+            fault = fault_pb2.HTTPFault(abort={"http_status": share.failure, "percentage": whole})
+            added.name = REFUSED
+            added.typed_per_filter_config[FAULT].CopyFrom(packed(fault))
+
+
+def _moved(route: route_components_pb2.Route, rewrite: Rewrite) -> Iterator[route_components_pb2.Route]:
+    """Have a backend see another path."""
+    for each, prefix in ways(route, rewrite.path):
+        if isinstance(rewrite.path, FullPath):
+            each.route.regex_rewrite.pattern.regex = ANY_PATH
+            each.route.regex_rewrite.substitution = rewrite.path.path
+        elif prefix:
+            each.route.prefix_rewrite = prefix
+        yield each
