@@ -59,9 +59,13 @@ def of_cluster() -> tuple[Permission, ...]:
 
 
 def of_own_namespace() -> tuple[Permission, ...]:
-    """Say what is needed where the control plane itself runs: its Lease, and its authority."""
+    """Say what is needed where the control plane itself runs: its Lease, its authority, its own replicas."""
     kept = ("create", "get", "update")
-    return (Permission("", kept, ("secrets",)), Permission("coordination.k8s.io", kept, ("leases",)))
+    return (
+        Permission("", kept, ("secrets",)),
+        Permission("coordination.k8s.io", kept, ("leases",)),
+        Permission("discovery.k8s.io", READ, ("endpointslices",)),
+    )
 
 
 def role(kind: str, name: str, permissions: Iterable[Permission]) -> Manifest:

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from deploy.permissions import CHART, FILE, text
+from legation.permissions import of_cluster, of_namespaces, of_own_namespace
 
 ROOT = Path(__file__).parents[1]
 VALUES: dict[str, Any] = yaml.safe_load((CHART / "values.yaml").read_text())
@@ -32,6 +33,17 @@ def differences(values: dict[str, Any], schema: dict[str, Any], path: str = "") 
 
 def test_the_charts_roles_allow_what_the_control_plane_says_it_does() -> None:
     assert FILE.read_text() == text(), "run `make chart`"
+
+
+def test_the_roles_that_kubectl_alone_applies_are_the_charts() -> None:
+    """Whether all the rest of it is what the chart makes is asked where Helm is: in e2e."""
+    made = yaml.safe_load_all((ROOT / "deploy" / "legation.yaml").read_text())
+    roles = {each["kind"]: each["rules"] for each in made if "rules" in each}
+    everywhere = (*of_cluster(), *of_namespaces(managed=True))
+    assert roles == {
+        "ClusterRole": [each.rule() for each in everywhere],
+        "Role": [each.rule() for each in of_own_namespace()],
+    }, "run `make manifests`"
 
 
 def test_every_value_of_the_chart_is_described_and_no_other_is_taken() -> None:

@@ -85,4 +85,9 @@ def test_a_role_lists_what_is_permitted() -> None:
     assert written["rules"] == [
         {"apiGroups": [""], "resources": ["secrets"], "verbs": verbs},
         {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": verbs},
+        {
+            "apiGroups": ["discovery.k8s.io"],
+            "resources": ["endpointslices"],
+            "verbs": ["get", "list", "watch"],
+        },
     ]

@@ -1,0 +1,238 @@
+"""Installing by docs/install.md: every command of it runs, what it says comes true, and nothing is left."""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from string import Template
+
+import pytest
+
+from deploy.manifests import FILE, text
+from deploy.permissions import CHART
+from e2e.cluster.build import Programs
+from e2e.cluster.place import PROJECT, here
+from e2e.kubectl import apply, eventually, kubectl, read, wait_for
+from legation.permissions import of_cluster, of_namespaces, of_own_namespace
+
+PAGE = (PROJECT / "docs" / "install.md").read_text()
+OF_GATEWAY_API = re.compile(r"https://github\.com/kubernetes-sigs/gateway-api/\S+")
+NEEDS_AN_ENGINE = "docker "  # to make images; there may be none, and e2e/test_image.py does what can be done
+GATEWAY_API = "gateway.networking.k8s.io"
+OURS = "gatewayparameters.legation.dev"
+NOISE = re.compile(r"^(?:Event|PodMetrics|NodeMetrics|ComponentStatus) ")
+FORBIDDEN = re.compile(r"forbidden|\b403\b", re.IGNORECASE)
+
+GATEWAY = Template("""
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: side}
+spec:
+  gatewayClassName: $class_
+  listeners: [{name: http, port: 80, protocol: HTTP}]
+""")
+Values = tuple[str, ...]
+EVERYTHING: Values = (
+    "watch={default}",
+    "envoyImage=example.com/envoy:v1",
+    "xds=[::]:18000",
+    "verbose=true",
+    "gatewayClass.parameters.envoy.replicas=2",
+    "replicas=3",
+    f"image.digest=sha256:{'0' * 64}",
+    "imagePullSecrets[0].name=pull",
+    "extraEnv[0].name=TZ",
+    "extraEnv[0].value=UTC",
+    "podAnnotations.a=b",
+    "podLabels.c=d",
+    "priorityClassName=system-cluster-critical",
+    "nodeSelector.disk=ssd",
+    "tolerations[0].operator=Exists",
+    "service.clusterIP=None",
+    "networkPolicy.create=true",
+    "networkPolicy.adminFrom[0].podSelector.matchLabels.app=prometheus",
+    "serviceAccount.annotations.who=me",
+    "fullnameOverride=control",
+)
+
+
+@pytest.fixture
+def helm(inside: None) -> str:  # noqa: ARG001  a fixture cannot be marked to use another
+    """Helm is on the PATH."""
+    return str(Programs(here().programs).path("helm"))
+
+
+@pytest.fixture
+def cleared() -> Iterator[None]:
+    """Take away what a failed test leaves."""
+    yield
+    namespaces = "legation-system", "edge-system", "shop"
+    for release, namespace in (("legation", namespaces[0]), ("edge", namespaces[1])):
+        shell(f"helm uninstall {release} --namespace {namespace} --ignore-not-found")
+    kubectl("delete", "--ignore-not-found", f"--filename={PROJECT / 'deploy' / 'first-gateway.yaml'}")
+    kubectl("delete", "--ignore-not-found", f"--filename={FILE}")
+    kubectl("delete", "namespace", "--ignore-not-found", *namespaces)
+    kubectl("delete", "crd", "--ignore-not-found", OURS)
+
+
+def commands(heading: str) -> list[str]:
+    """Give the commands of one section of the page."""
+    [section] = re.findall(rf"^#+ {heading}\n(.*?)(?=^#|\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"```console\n(.*?)```", section, re.DOTALL)
+    return [line for block in blocks for line in block.splitlines()]
+
+
+def follow(heading: str, first: int = 0, last: int | None = None) -> str:
+    """Run the commands of a section, with the definitions of Gateway API that are here already."""
+    crds = str(Programs(here().programs).crds)
+    return "".join(shell(OF_GATEWAY_API.sub(crds, line)) for line in commands(heading)[first:last])
+
+
+def shell(command: str) -> str:
+    """Run a command as somebody would who reads the page."""
+    done = subprocess.run(  # noqa: S603  what the page says
+        ["bash", "-o", "pipefail", "-c", command],  # noqa: S607  as everywhere
+        cwd=PROJECT,
+        env=os.environ,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def everything() -> set[str]:
+    """Name all objects there are, but those that come and go by themselves."""
+    kinds = kubectl("api-resources", "--verbs=list", "--output=name").split()
+    columns = "K:.kind,NS:.metadata.namespace,N:.metadata.name"
+    listed = kubectl(
+        "get", ",".join(kinds), "--all-namespaces", "--no-headers", f"--output=custom-columns={columns}"
+    )
+    return {" ".join(line.split()) for line in listed.splitlines() if not NOISE.match(line)}
+
+
+def is_sent_to_https(address: str) -> bool:
+    """Ask the first Gateway, as a browser would."""
+    connection = HTTPConnection(address, timeout=5)
+    connection.request("GET", "/", headers={"Host": "shop.example"})
+    answer = connection.getresponse()
+    connection.close()
+    return (answer.status, answer.getheader("location")) == (302, "https://shop.example/")
+
+
+def rules(kind: str, name: str, *where: str) -> list[dict[str, object]]:
+    """Read what a role allows."""
+    found: list[dict[str, object]] = read(kind, name, *where)["rules"]
+    return found
+
+
+def accepted(namespace: str) -> bool:
+    """Read whether the Gateway of a test is taken for ours."""
+    told = read("gateway", "side", "--namespace", namespace)["status"]["conditions"]
+    return any((each["type"], each["status"]) == ("Accepted", "True") for each in told)
+
+
+def complaints(namespace: str, name: str) -> list[str]:
+    """Read what a control plane has said of things that it may not do."""
+    said = kubectl("logs", "--namespace", namespace, f"deployment/{name}")
+    return [line for line in said.splitlines() if FORBIDDEN.search(line)]
+
+
+def test_every_command_of_the_page_is_in_a_section_that_is_followed() -> None:
+    followed = [line for heading in FOLLOWED for line in commands(heading)]
+    blocks = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
+    listed = [line for block in blocks for line in block.splitlines()]
+    assert [line for line in listed if line not in followed] == [
+        line for line in listed if line.startswith(NEEDS_AN_ENGINE)
+    ]
+
+
+FOLLOWED = ("Install", "Choose", "Upgrade", "Uninstall", "Without Helm", "In some namespaces only")
+
+
+@pytest.mark.usefixtures("helm", "cleared")
+def test_a_release_serves_a_first_gateway_is_changed_and_leaves_nothing() -> None:
+    before = everything()
+    address = follow("Install").split()[-1]
+    eventually(lambda: is_sent_to_https(address))
+    granted = [each.rule() for each in (*of_cluster(), *of_namespaces(managed=True))]
+    assert rules("clusterrole", "legation.legation-system") == granted
+    own = [each.rule() for each in of_own_namespace()]
+    assert rules("role", "legation", "--namespace=legation-system") == own
+    assert complaints("legation-system", "legation") == []
+    follow("Choose")
+    assert read("deployment", "legation", "--namespace=legation-system")["status"]["readyReplicas"] == 2
+    assert "Renew it" not in follow("Upgrade")
+    assert read("deployment", "legation", "--namespace=legation-system")["status"]["readyReplicas"] == 2
+    assert is_sent_to_https(address)
+    follow("Uninstall")
+    eventually(lambda: everything() <= before)
+
+
+@pytest.mark.usefixtures("helm", "cleared")
+def test_an_upgrade_says_when_the_definition_of_our_kind_is_old_and_how_to_renew_it() -> None:
+    release = "legation deploy/helm/legation --namespace legation-system"
+    assert "Renew it" not in shell(f"helm install {release} --create-namespace --wait")
+    old = '[{"op": "remove", "path": "/spec/versions/0/schema/openAPIV3Schema/description"}]'
+    kubectl("patch", "crd", OURS, "--type=json", "--patch", old)
+    assert "Renew it" in shell(f"helm upgrade {release}")
+    shell(commands("Upgrade")[-1])
+    assert "Renew it" not in shell(f"helm upgrade {release}")
+
+
+@pytest.mark.usefixtures("helm", "cleared")
+def test_what_kubectl_alone_applies_is_what_helm_makes_and_it_runs() -> None:
+    assert FILE.read_text() == text(), "run `make manifests`"
+    strict = ("apply", "--server-side", "--validate=strict", "--dry-run=server")
+    kubectl("create", "namespace", "legation-system")
+    kubectl(*strict, f"--filename={FILE}")
+    before = everything()
+    follow("Without Helm")
+    eventually(lambda: everything() <= before)
+
+
+@pytest.mark.usefixtures("helm", "cleared")
+def test_in_some_namespaces_gateways_are_served_and_others_are_not_even_read(namespace: str) -> None:
+    kubectl("delete", "namespace", "--ignore-not-found", "shop")
+    follow("In some namespaces only", 0, 2)
+    apply(namespace, GATEWAY.substitute(class_="edge"))
+    apply("shop", GATEWAY.substitute(class_="edge"))
+    eventually(lambda: accepted("shop"))
+    assert not accepted(namespace)
+    assert rules("clusterrole", "edge-legation.edge-system") == [each.rule() for each in of_cluster()]
+    assert may("list", "secrets", "shop")
+    assert not may("list", "secrets", namespace)
+    assert not may("get", "secrets", "kube-system")
+    assert complaints("edge-system", "edge-legation") == []
+    assert "kind: ClusterRole\n" in follow("In some namespaces only", -1)
+    kubectl("delete", "gateway", "side", "--namespace=shop")
+    follow("In some namespaces only", 2, -1)
+
+
+def may(verb: str, resource: str, namespace: str) -> bool:
+    """Ask whether the control plane of one namespace may do something in another."""
+    who = "--as=system:serviceaccount:edge-system:edge-legation"
+    asked = f"kubectl auth can-i {verb} {resource} {who} --namespace {namespace} || true"
+    return shell(asked).strip() == "yes"
+
+
+@pytest.mark.parametrize("values", [(), ("replicas=2",), ("xdsSecret=given",), EVERYTHING])
+def test_what_is_chosen_is_what_an_api_server_takes(helm: str, namespace: str, values: Values) -> None:
+    kubectl("apply", "--server-side", f"--filename={CHART / 'crds'}")
+    wait_for("default", "condition=Established", f"crd/{OURS}")
+    chosen = " ".join(f"--set '{value}'" for value in values)
+    shell(f"{helm} lint --strict {CHART} {chosen}")
+    made = shell(f"{helm} template edge {CHART} --namespace {namespace} {chosen}")
+    strict = ("apply", "--server-side", "--validate=strict", "--dry-run=server", "--filename=-")
+    kubectl(*strict, given=made)
+
+
+@pytest.mark.parametrize("value", ["replica=2", "watch={a,a}", "xds=here", "image.pullPolicy=Seldom"])
+def test_a_value_that_nobody_would_read_is_refused(helm: str, value: str) -> None:
+    done = subprocess.run(  # noqa: S603  as written here
+        [helm, "template", "edge", CHART, "--set", value], text=True, capture_output=True, check=False
+    )
+    assert done.returncode == 1
+    assert "don't meet the specifications of the schema" in done.stderr
