@@ -87,7 +87,8 @@ class Deliveries:
         """Pass on what differs from what was told before, until cancelled."""
         while True:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._news.wait(), ASK_ANYWAY)
+                async with asyncio.timeout(ASK_ANYWAY):
+                    await self._news.wait()
             await asyncio.sleep(GATHER)
             self._news.clear()
             if news := self.news(hub):

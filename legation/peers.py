@@ -8,7 +8,7 @@ long, too.
 import asyncio
 import random
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from time import monotonic
 
 import structlog
@@ -74,6 +74,7 @@ class Peers:
         self._found: frozenset[str] | None = None
         self._peers: dict[str, Peer] = {}
         self._changed = asyncio.Event()
+        self._news = asyncio.Event()
 
     def find(self, addresses: Iterable[str]) -> None:
         """Follow the replicas at these addresses, and no others."""
@@ -83,7 +84,7 @@ class Peers:
         for new in self._found - self._peers.keys():
             self._peers[new] = Peer(new, self._clock())
         self._changed.set()
-        self._noted()
+        self._note()
 
     def others(self) -> Others:
         """Say what is known now."""
@@ -97,6 +98,14 @@ class Peers:
                 told.append(peer.tellings or NOTHING)
                 incomplete |= peer.tellings is None
         return Others(tuple(told), incomplete)
+
+    async def complete(self) -> None:
+        """Return once every replica was heard, or was waited for long enough."""
+        while self.others().incomplete:
+            self._news.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(RETRY):
+                    await self._news.wait()
 
     async def run(self) -> None:
         """Follow whoever is found, until cancelled."""
@@ -132,7 +141,7 @@ class Peers:
                     if peer.is_us:
                         return ""
                     if copy.tellings is not None:
-                        self._note(peer, copy.tellings)
+                        self._believe(peer, copy.tellings)
         except (LostError, NotUnderstoodError) as error:
             return str(error)
         else:
@@ -141,10 +150,14 @@ class Peers:
         finally:
             if peer.silent_since is None:
                 peer.silent_since = self._clock()
-            self._noted()
+            self._note()
 
-    def _note(self, peer: Peer, tellings: Mapping[str, Telling]) -> None:
+    def _believe(self, peer: Peer, tellings: Mapping[str, Telling]) -> None:
         if peer.silent_since is not None:
             self._log.info("hears another replica", replica=peer.address)
         peer.silent_since, peer.tellings, peer.why = None, tellings, ""
+        self._note()
+
+    def _note(self) -> None:
+        self._news.set()
         self._noted()

@@ -77,7 +77,8 @@ async def end(process: Process, home: Path, within: float) -> None:
     with suppress(ProcessLookupError):
         process.terminate()
     with suppress(TimeoutError):
-        await asyncio.wait_for(process.wait(), TERM_WITHIN)
+        async with asyncio.timeout(TERM_WITHIN):
+            await process.wait()
 
 
 def _prepare(launch: Launch, gateway: Name, home: Path) -> Path:

@@ -96,7 +96,8 @@ class Fleet:
             log.warning("Envoy ended; it is started again", code=code, starts=starts, pause=pause)
             self._proxies[name] = Proxy(None, starts, f"ended with code {code}")
             with suppress(TimeoutError):
-                await asyncio.wait_for(leaving.wait(), pause)
+                async with asyncio.timeout(pause):
+                    await leaving.wait()
                 break
         del self._leaving[name]
         self._proxies.pop(name, None)

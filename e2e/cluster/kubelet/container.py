@@ -146,7 +146,8 @@ class ContainerLife:
     async def _wait(self, seconds: float) -> None:
         """Wait so long, or until it is to stop."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._stopping.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
 
     async def _probe(self, running: Contained) -> None:
         """Find out when it has started, whether it is ready, and whether it lives."""
@@ -207,7 +208,8 @@ class ContainerLife:
         running.signal(signal.SIGTERM)
         try:
             left = max(deadline - monotonic(), AFTER_PRE_STOP) if grace else 0
-            await asyncio.wait_for(running.outside.wait(), left)
+            async with asyncio.timeout(left):
+                await running.outside.wait()
         except TimeoutError:
             self._killed = True
             running.signal(signal.SIGKILL)

@@ -129,7 +129,8 @@ class PodLife:
     async def _wait(self, seconds: float) -> None:
         """Wait so long, or until it is to end."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._ending.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await self._ending.wait()
 
     async def _stop(self, grace: int) -> None:
         """End containers together, and sidecars only when the others have ended."""
