@@ -22,7 +22,10 @@ from legation.publish import Publisher
 from legation.written_status import read_status
 from translator.memo import Rows, Table
 from translator.names import Name, Ref
+from translator.objects.cluster_trust_bundle import ClusterTrustBundle
+from translator.objects.config_map import ConfigMap
 from translator.objects.gateway import Gateway
+from translator.objects.secret import Secret
 from translator.rules.bundles import Bundles
 from translator.rules.certificates import NOW
 from translator.rules.gateways import Binding, Delivery
@@ -33,6 +36,8 @@ from xds_server.snapshot import Snapshot
 
 TICK = 60.0  # seconds between two looks at the clock
 
+# What may hold a certificate that was made a moment ago, and is not valid by a look at the clock before that.
+DATED = frozenset({Secret, ConfigMap, ClusterTrustBundle})
 UNASKED = Delivery(acknowledged=False)
 
 
@@ -145,6 +150,8 @@ class Pump:
             batch = list(await self._waiting.get())
             while not self._waiting.empty():
                 batch.extend(self._waiting.get_nowait())
+            if any(isinstance(change, Put) and change.kind in DATED for change in batch):
+                batch.append(the_time())
             outcome = await asyncio.to_thread(self._work, batch)
             for take in self._takers:
                 take(outcome)

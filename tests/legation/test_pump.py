@@ -3,20 +3,24 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from string import Template
 
 import pytest
 
-from legation.change import Put
+from legation.change import Put, Stated
 from legation.deliveries import Heard
 from legation.files import watch
 from legation.folder import Folder, read
 from legation.publish import Offers, Publisher
-from legation.pump import Outcome, Pump, Workbench, the_time
+from legation.pump import Change, Outcome, Pump, Workbench, the_time
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
+from tests.pki import Authority
 from translator.names import Name, Ref
+from translator.rules.certificates import NOW
 from translator.rules.gateways import CONTROLLER
 from xds_server.hub import Hub
 from xds_server.snapshot import CDS, EDS, LDS, RDS
@@ -24,6 +28,21 @@ from xds_server.snapshot import CDS, EDS, LDS, RDS
 EDGE = Ref("Gateway", Name("infra", "edge"))
 CLASS = Ref("GatewayClass", Name("", "legation"))
 GROUP = "infra/edge"
+TRUST = Template("""\
+apiVersion: gateway.networking.k8s.io/v1
+kind: BackendTLSPolicy
+metadata: {name: store, namespace: shop}
+spec:
+  targetRefs: [{group: "", kind: Service, name: store}]
+  validation:
+    hostname: store.internal
+    caCertificateRefs: [{group: "", kind: ConfigMap, name: roots}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: roots, namespace: shop}
+data: {ca.crt: $pem}
+""")
 SHOP = together(LEGATION_CLASS, gateway("edge", 80), service("store", 8080), route("store", "store"))
 
 
@@ -176,24 +195,44 @@ async def test_an_edit_reaches_the_hub_within_moments(tmp_path: Path, edits: int
     assert milliseconds[0] < 5000, "a machine that does much else may be slow, but not always this slow"
 
 
-async def test_changes_that_come_together_are_translated_together() -> None:
+async def pumped(changes: Sequence[Change]) -> list[Outcome]:
+    """Put each change by itself, before anything runs, and see what comes first."""
     outcomes: list[Outcome] = []
     done = asyncio.Event()
     pump = Pump(Workbench(), (outcomes.append, lambda _: done.set()))
-    for change in Manifests().now(SHOP):
+    for change in changes:
         pump.put([change])
     running = asyncio.ensure_future(pump.run())
     await asyncio.wait_for(done.wait(), 30)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+    return outcomes
+
+
+async def test_changes_that_come_together_are_translated_together() -> None:
+    outcomes = await pumped(Manifests().now(SHOP))
     assert len(outcomes) == 1
     assert outcomes[0].snapshots[GROUP].entries[EDS]
+
+
+async def test_what_was_issued_since_the_last_look_at_the_clock_is_valid_already() -> None:
+    now = datetime.now(UTC)
+    trust = TRUST.substitute(pem=json.dumps(Authority("new", not_before=now - timedelta(minutes=1)).pem))
+    changes = Manifests().now(together(SHOP, trust))
+    [outcome] = await pumped([Stated(NOW, now - timedelta(hours=1)), *changes])
+    [ancestor] = json.loads(outcome.statuses[Ref("BackendTLSPolicy", Name("shop", "store"))])["ancestors"]
+    told = {each["type"]: each["status"] for each in ancestor["conditions"]}
+    assert told == {"Accepted": "True", "ResolvedRefs": "True"}
 
 
 SAYS_PROGRAMMED = """\
 status:
   conditions:
-  - {type: Programmed, status: "True", reason: Programmed, lastTransitionTime: "2026-01-01T00:00:00Z"}
+  - type: Programmed
+    status: "True"
+    reason: Programmed
+    observedGeneration: 1
+    lastTransitionTime: "2026-01-01T00:00:00Z"
 """
 
 
@@ -205,6 +244,14 @@ def test_beside_other_replicas_what_a_gateway_says_of_its_envoys_is_believed_unt
     assert programmed(gone)[0] == "True"
     waiting = workbench.work([Heard(EDGE.name, acknowledged=False)])
     assert programmed(waiting)[:2] == ("False", "Pending")
+
+
+def test_what_a_gateway_said_before_it_was_changed_is_not_believed_of_what_it_is_now() -> None:
+    said = together(LEGATION_CLASS, gateway("edge", 80) + SAYS_PROGRAMMED)
+    changed = said.replace("namespace: infra}", "namespace: infra, generation: 2}")
+    assert changed != said
+    outcome = Workbench(keeps_what_is_written=True).work(Manifests().now(changed))
+    assert programmed(outcome)[:2] == ("False", "Pending")
 
 
 def test_without_other_replicas_a_gateway_waits_for_its_envoys_whatever_it_says() -> None:
