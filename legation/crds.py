@@ -1,4 +1,4 @@
-"""Asks now and then of which releases of Gateway API the CRDs are: by name, and for metadata alone."""
+"""Asks now and then which releases and channels of Gateway API the CRDs are of: by name, for metadata."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -15,9 +15,9 @@ from k8s_watch.reader import Reader, Where
 from legation.change import Stated
 from translator.objects.kinds import KINDS
 from translator.objects.references import GATEWAY_GROUP
-from translator.rules.bundles import BUNDLES, Bundles
+from translator.rules.bundles import BUNDLES, Bundle, Bundles
 
-ANNOTATION = "gateway.networking.k8s.io/bundle-version"
+VERSION, CHANNEL = (f"{GATEWAY_GROUP}/{what}" for what in ("bundle-version", "channel"))
 PLURAL = "customresourcedefinitions"
 GROUP = "apiextensions.k8s.io"
 NAMES = tuple(f"{info.plural}.{GATEWAY_GROUP}" for info in KINDS if info.group == GATEWAY_GROUP)
@@ -73,11 +73,11 @@ class Crds:
 
     async def _look(self) -> bool:
         """Ask about every CRD; say whether there was an answer, if only that we may not ask."""
-        found: set[str] = set()
+        found: set[Bundle] = set()
         for name in NAMES:
             match await self._reader.get(_WHERE, ObjectName("", name)):
                 case Item(body=body):
-                    found.add(_version(body))
+                    found.add(_bundle(body))
                 case Failed(code=code) if code == NOT_FOUND:
                     pass
                 case Failed() as failed:
@@ -94,8 +94,9 @@ class Crds:
         return True
 
 
-def _version(body: msgspec.Raw) -> str:
+def _bundle(body: msgspec.Raw) -> Bundle:
     try:
-        return msgspec.json.decode(body, type=_Marked).metadata.annotations.get(ANNOTATION, "")
+        said = msgspec.json.decode(body, type=_Marked).metadata.annotations
     except BROKEN:
-        return ""
+        return Bundle()
+    return Bundle(said.get(VERSION, ""), said.get(CHANNEL, ""))

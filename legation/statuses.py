@@ -11,6 +11,7 @@ from msgspec import Raw, Struct
 
 from translator.rules.gateways import CONTROLLER
 from translator.rules.status import (
+    Address,
     GatewayClassStatus,
     GatewayStatus,
     ListenerSetStatus,
@@ -86,7 +87,7 @@ def _gateway_class(before: Fields, status: GatewayClassStatus, moment: Moment) -
 
 
 def _gateway(before: Fields, status: GatewayStatus, moment: Moment) -> Fields:
-    addresses = [{"type": address.type, "value": address.value} for address in status.addresses]
+    addresses = [_address(each) for each in status.addresses]
     return _with(
         before,
         addresses=addresses or None,
@@ -94,6 +95,11 @@ def _gateway(before: Fields, status: GatewayStatus, moment: Moment) -> Fields:
         listeners=_listeners(before, status.listeners, moment),
         attachedListenerSets=status.attached_listener_sets,
     )
+
+
+def _address(address: Address) -> dict[str, str]:
+    far = {} if address.routability is None else {"routability": address.routability}
+    return {"type": address.type, "value": address.value, **far}
 
 
 def _listener_set(before: Fields, status: ListenerSetStatus, moment: Moment) -> Fields:

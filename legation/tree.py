@@ -7,12 +7,13 @@ from rich.tree import Tree
 
 from translator.names import Name
 from translator.rules import backend_tls
+from translator.rules.addresses import binding
 from translator.rules.backend_certificate import shown
 from translator.rules.backend_tls import DnsName, SystemRoots, TrustBundle, UpstreamTls, UriName
 from translator.rules.backends import Backend, Share
 from translator.rules.endpoints import endpoints
 from translator.rules.filters import Redirect
-from translator.rules.gateways import binding, ours
+from translator.rules.gateways import ours
 from translator.rules.http_routes import Fail, Forward, HttpRule, Split
 from translator.rules.matches import HttpMatch, Named, PathExact, PathPattern, PathPrefix
 from translator.rules.mirrors import ALL, Mirror

@@ -7,16 +7,18 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from legation.manifests import read_manifests
 from tests.pki import Authority, Issued, Wish, self_signed
 from translator.objects.gateway import Gateway
 from translator.objects.kinds import Object, name_of
 from translator.rules.backend_tls import SYSTEM_ROOTS
+from translator.rules.bundles import BUNDLES, Bundle
 from translator.rules.ca_references import CLUSTER_TRUST_BUNDLES
 from translator.rules.certificates import NOW
 from translator.rules.gateways import Delivery
+from translator.rules.managed import RUNS_PROXIES
 from translator.translate import INDEXES
 from translator.world import Fact, World
 
@@ -27,9 +29,11 @@ LAPSED: Wish = {"not_before": datetime(2020, 1, 1, tzinfo=UTC), "not_after": dat
 FUTURE: Wish = {"not_before": datetime(2090, 1, 1, tzinfo=UTC), "not_after": datetime(2100, 1, 1, tzinfo=UTC)}
 HEADING = re.compile(r"# (Shows|While): (.+)")
 PLACEHOLDER = re.compile(r"\$\{([^}]+)\}")
-CIRCUMSTANCES = MappingProxyType[str, tuple[Fact[bool], bool]]({
+CIRCUMSTANCES = MappingProxyType[str, tuple[Fact[Any], Any]]({
     "the API server serves no ClusterTrustBundles": (CLUSTER_TRUST_BUNDLES, False),
     "Envoy's machine has no roots": (SYSTEM_ROOTS, False),
+    "proxies are run for Gateways": (RUNS_PROXIES, True),
+    "the API is of the standard channel": (BUNDLES, frozenset({Bundle("v1.7.0", "standard")})),
 })  # fmt: skip
 
 

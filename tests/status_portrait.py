@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from translator.names import Name, Ref
 from translator.rules.status import (
+    Address,
     GatewayClassStatus,
     GatewayStatus,
     ListenerSetStatus,
@@ -34,7 +35,7 @@ def _entries(ref: Ref, status: Status) -> Iterator[tuple[str, str, list[str]]]:
         case GatewayClassStatus(conditions):
             yield ref.kind, str(ref), _lines(conditions)
         case GatewayStatus():
-            addresses = [f"at {each.value}" for each in status.addresses]
+            addresses = [_address(each) for each in status.addresses]
             sets = status.attached_listener_sets
             yield (
                 ref.kind,
@@ -55,6 +56,12 @@ def _entries(ref: Ref, status: Status) -> Iterator[tuple[str, str, list[str]]]:
         case PolicyStatus(ancestors):
             for each in ancestors:
                 yield ref.kind, f"{ref}, by {_parent(ref, each.parent)}", _lines(each.conditions)
+
+
+def _address(address: Address) -> str:
+    if address.routability is None:
+        return f"at {address.value}, reaching who knows how far"
+    return f"at {address.value}{f', for {address.routability}' if address.routability else ''}"
 
 
 def _listeners(ref: Ref, told: Iterable[ListenerStatus]) -> Iterator[tuple[str, str, list[str]]]:

@@ -18,10 +18,12 @@ from legation.proxies.probed import READY, probed
 from legation.proxies.wanted import Wanted
 from legation.watched_secrets import watched_secrets
 from translator.objects.kinds import name_of
-from translator.rules.managed import Wishes
+from translator.rules.addresses import CLUSTER
+from translator.rules.gateways import IP
+from translator.rules.managed import ADMIN_PORT, PROBES_PORT, Wishes
 
-ADMIN = HostPort("127.0.0.1", 19000)
-PROBES = 19001
+ADMIN = HostPort("127.0.0.1", ADMIN_PORT)
+PROBES = PROBES_PORT
 CONFIGURATION, IDENTITY = Path("/etc/legation/configuration"), Path("/etc/legation/identity")
 NOBODY = 65532
 BOOTSTRAP = "bootstrap.json"
@@ -172,9 +174,15 @@ def _drain(seconds: int) -> str:
 
 
 def _service(wanted: Wanted) -> Manifest:
-    """Write the Service; the first address asked for is the load balancer's, nodes take in the others."""
-    kind = wanted.wishes.service_type
-    asked = [address.value for address in wanted.gateway.spec.addresses if address.value]
+    """Write the Service; the first address asked for is the load balancer's, nodes take in the others.
+
+    What is wished for within the cluster is the Service's own address; if nothing else is, nothing is outside.
+    """
+    wishes = wanted.gateway.spec.addresses
+    inside = [each for each in wishes if each.routability == CLUSTER]
+    kind = "ClusterIP" if inside and len(inside) == len(wishes) else wanted.wishes.service_type
+    asked = [each.value for each in wishes if each.value and each not in inside and each.type == IP]
+    own = [each.value for each in inside if each.value]
     balanced, others = (asked[:1], asked[1:]) if kind == "LoadBalancer" else ([], asked)
     service: Manifest = {
         "type": kind,
@@ -189,6 +197,8 @@ def _service(wanted: Wanted) -> Manifest:
             for bound in wanted.ports
         ],
     }
+    if own:
+        service["clusterIP"] = own[0]
     if balanced:
         service["loadBalancerIP"] = balanced[0]
     if others:

@@ -9,21 +9,22 @@ import pytest
 from k8s_watch.reader import Reader
 from legation import crds
 from legation.change import Stated
-from legation.crds import ANNOTATION, NAMES, Crds
+from legation.crds import CHANNEL, NAMES, VERSION, Crds
 from tests.k8s_watch.faults import refusing, saying
 from tests.k8s_watch.faulty_api import FaultyApi, serving
 from tests.k8s_watch.listener import reached, running
-from translator.rules.bundles import BUNDLES, Bundles
+from translator.rules.bundles import BUNDLES, Bundle, Bundles
 
 TOLD = list[Stated[Bundles | None]]
 
 
-async def there(api: FaultyApi, name: str, version: str | None) -> None:
-    """Have a CRD with or without the annotation."""
+async def there(api: FaultyApi, name: str, version: str | None, channel: str | None = None) -> None:
+    """Have a CRD with or without the annotations."""
     await api.put(name, crds.PLURAL, "")
     metadata = api.objects[crds.PLURAL, "", name]["metadata"]
     assert isinstance(metadata, dict)
-    metadata["annotations"] = {} if version is None else {ANNOTATION: version}
+    said = {VERSION: version, CHANNEL: channel}
+    metadata["annotations"] = {key: value for key, value in said.items() if value is not None}
 
 
 @asynccontextmanager
@@ -33,15 +34,19 @@ async def asking(folder: Path, api: FaultyApi) -> AsyncIterator[tuple[Crds, TOLD
         yield Crds(Reader(server), told.append), told
 
 
-async def test_every_crd_of_ours_that_is_there_says_its_version_in_its_metadata(tmp_path: Path) -> None:
+async def test_every_crd_of_ours_that_is_there_says_its_version_and_channel_in_its_metadata(
+    tmp_path: Path,
+) -> None:
     api = FaultyApi()
-    await there(api, NAMES[0], "v1.7.0")
+    await there(api, NAMES[0], "v1.7.0", "experimental")
     await there(api, NAMES[1], "v1.6.0")
     await there(api, NAMES[2], None)
     await there(api, "widgets.example.com", "v3")
     async with asking(tmp_path, api) as (asked, _):
         await asked.begin()
-        assert asked.fact == Stated(BUNDLES, frozenset({"v1.7.0", "v1.6.0", ""}))
+        assert asked.fact == Stated(
+            BUNDLES, frozenset({Bundle("v1.7.0", "experimental"), Bundle("v1.6.0"), Bundle()})
+        )
     assert [seen.path.rpartition("/")[2] for seen in api.requests] == list(NAMES)
     assert all("as=PartialObjectMetadata;" in seen.headers["accept"] for seen in api.requests)
 
@@ -64,7 +69,7 @@ async def test_a_bad_moment_is_waited_out(tmp_path: Path) -> None:
     api.fault("get", saying(b"<html>"))
     async with asking(tmp_path, api) as (asked, _):
         await asked.begin()
-        assert asked.fact == Stated(BUNDLES, frozenset({"v1.7.0"}))
+        assert asked.fact == Stated(BUNDLES, frozenset({Bundle("v1.7.0")}))
 
 
 async def test_what_changes_later_is_told_and_a_bad_moment_changes_nothing(
@@ -84,4 +89,4 @@ async def test_what_changes_later_is_told_and_a_bad_moment_changes_nothing(
             await there(api, NAMES[0], "v1.8.0")
             begun = api.count("get")
             await api.until(lambda: api.count("get") > begun + 2 * len(NAMES))
-        assert told == [Stated(BUNDLES, frozenset({"v1.8.0"}))]
+        assert told == [Stated(BUNDLES, frozenset({Bundle("v1.8.0")}))]

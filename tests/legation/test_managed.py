@@ -175,6 +175,24 @@ def test_addresses_are_asked_of_whoever_can_give_them(
     assert (spec.get("loadBalancerIP"), spec.get("externalIPs")) == (balanced, taken_in)
 
 
+@pytest.mark.parametrize(
+    ("wishes", "kind", "own"),
+    [
+        ([{"routability": "Cluster"}], "ClusterIP", None),
+        ([{"routability": "Cluster", "value": "10.96.0.7"}], "ClusterIP", "10.96.0.7"),
+        ([{"routability": "Cluster", "value": "10.96.0.7"}, {}], "LoadBalancer", "10.96.0.7"),
+        ([{}], "LoadBalancer", None),
+    ],
+)
+def test_who_wishes_to_be_reached_within_the_cluster_alone_is_not_reached_from_outside(
+    wishes: list[dict[str, str]], kind: str, own: str | None
+) -> None:
+    spec = made(of=gateway({"addresses": wishes}))["Service"]["spec"]
+    assert isinstance(spec, dict)
+    assert (spec["type"], spec.get("clusterIP")) == (kind, own)
+    assert not {"loadBalancerIP", "externalIPs"} & spec.keys()
+
+
 def test_there_is_time_to_drain_before_the_end() -> None:
     deployment = made()["Deployment"]
     grace = at(deployment, f"{POD}/terminationGracePeriodSeconds")

@@ -43,6 +43,15 @@ def times(status: bytes) -> dict[str, str]:
     return {c["type"]: c["lastTransitionTime"] for c in json.loads(status)["conditions"]}
 
 
+def test_an_address_says_how_far_it_reaches_where_the_api_has_a_field_for_it() -> None:
+    addresses = (Address("IPAddress", "10.96.0.1", "Cluster"), Address("IPAddress", "192.0.2.1", ""))
+    told = json.loads(merged(b"", GatewayStatus((), (), addresses), THEN))
+    assert told["addresses"] == [
+        {"type": "IPAddress", "value": "10.96.0.1", "routability": "Cluster"},
+        {"type": "IPAddress", "value": "192.0.2.1", "routability": ""},
+    ]
+
+
 def test_a_gateway_has_the_fields_that_the_api_knows() -> None:
     listener = ListenerStatus("web", (RouteKind(GROUP, "HTTPRoute"),), 2, (holds("Accepted"),))
     status = GatewayStatus(

@@ -3,25 +3,41 @@
 The names are those of the specification's own list; the suite for conformance reads them from the class.
 """
 
+from translator.rules.bundles import is_experimental
+from translator.rules.ca_references import CLUSTER_TRUST_BUNDLES
+from translator.world import World
+
 SUPPORTED = (
     "BackendTLSPolicy",
     "BackendTLSPolicySANValidation",
     "GRPCRoute",
+    "GRPCRouteNamedRouteRule",
+    "GRPCRouteRequestHeaderModifier",
     "Gateway",
+    "GatewayAddressEmpty",
     "GatewayBackendClientCertificate",
     "GatewayFrontendClientCertificateValidation",
     "GatewayFrontendClientCertificateValidationInsecureFallback",
     "GatewayHTTPListenerIsolation",
+    "GatewayHTTPSListenerDetectMisdirectedRequests",
+    "GatewayInfrastructure",
+    "GatewayPort8080",
+    "GatewayRouteHostnameIntersectionPrecedence",
+    "GatewayStaticAddresses",
     "HTTPRoute",
     "HTTPRoute303RedirectStatusCode",
     "HTTPRoute307RedirectStatusCode",
     "HTTPRoute308RedirectStatusCode",
+    "HTTPRouteBackendProtocolH2C",
+    "HTTPRouteBackendProtocolWebSocket",
     "HTTPRouteBackendRequestHeaderModification",
     "HTTPRouteBackendTimeout",
     "HTTPRouteBackendURLRewrite",
     "HTTPRouteCORS",
+    "HTTPRouteDestinationPortMatching",
     "HTTPRouteHostRewrite",
     "HTTPRouteMethodMatching",
+    "HTTPRouteNamedRouteRule",
     "HTTPRouteParentRefPort",
     "HTTPRoutePathRedirect",
     "HTTPRoutePathRewrite",
@@ -43,3 +59,12 @@ SUPPORTED = (
     "TLSRouteModeTerminate",
     "UDPRoute",
 )  # in the order of their letters, as the API wants them
+EXPERIMENTAL = ("GatewayAddressRoutability", "GatewayAddressRoutabilityCluster")
+
+
+def supported(world: World) -> tuple[str, ...]:
+    """Name what is supported here: some of it the API has to have, too."""
+    if not is_experimental(world):
+        return SUPPORTED
+    served = ("ClusterTrustBundle",) if world.fact(CLUSTER_TRUST_BUNDLES) else ()
+    return tuple(sorted((*SUPPORTED, *EXPERIMENTAL, *served)))

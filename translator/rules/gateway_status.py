@@ -1,7 +1,5 @@
 """What GatewayClasses, Gateways and ListenerSets are told about themselves."""
 
-from ipaddress import ip_address
-
 from msgspec import structs
 
 from translator.memo import query
@@ -9,21 +7,21 @@ from translator.names import Name, Ref
 from translator.objects.gateway import Gateway
 from translator.objects.references import GATEWAY_GROUP
 from translator.rules import listeners
+from translator.rules.addresses import assigned, assignment, binding, unplaced
 from translator.rules.attachment import attached
 from translator.rules.backend_certificate import shown
 from translator.rules.backend_tls_status import crowded_out
 from translator.rules.bundles import version_condition
 from translator.rules.certificates import server_certificate_warning
-from translator.rules.features import SUPPORTED
+from translator.rules.features import supported
 from translator.rules.frontend_validation import insecure
-from translator.rules.gateways import Delivery, binding, class_refusal, refusal
+from translator.rules.gateways import Delivery, class_refusal, refusal
 from translator.rules.identities import revoked_before
 from translator.rules.listener_sets import SETS_BY_GATEWAY, Slot, gateway_of, set_refusal, slots
-from translator.rules.managed import Upkeep, is_managed, proxy_name, reached_at
+from translator.rules.managed import Upkeep, is_managed
 from translator.rules.ports import sites
 from translator.rules.route_status import route_refusal
 from translator.rules.status import (
-    Address,
     GatewayClassStatus,
     GatewayStatus,
     ListenerSetStatus,
@@ -39,7 +37,7 @@ def gateway_class_status(world: World, name: Name) -> GatewayClassStatus:
     """Tell a class of ours whether its Gateways are served."""
     broken = class_refusal(world, name)
     accepted = fails("Accepted", broken.reason, broken.message) if broken else holds("Accepted")
-    return GatewayClassStatus((accepted, *version_condition(world)), SUPPORTED)
+    return GatewayClassStatus((accepted, *version_condition(world)), supported(world))
 
 
 @query
@@ -62,12 +60,13 @@ def _gateway_status(world: World, name: Name) -> GatewayStatus:
                     _accepted(world, name),
                     _programmed(world, name),
                     _resolved(world, name),
+                    _placed(world, name),
                     insecure(world, name),
                 ),
             )
         ),
         listeners=tuple(_listener_status(world, slot) for slot in own),
-        addresses=_addresses(world, name) if sites(world, name) else (),
+        addresses=assigned(world, name).addresses if sites(world, name) else (),
         attached_listener_sets=sum(_joins(world, each) for each in sets),
     )
 
@@ -110,17 +109,6 @@ def _good(world: World, slot: Slot) -> bool:
     return each.conflict is None and each.refusal is None
 
 
-def _addresses(world: World, name: Name) -> tuple[Address, ...]:
-    """Return where clients find a Gateway; of proxies that others run, only what it says itself is known."""
-    if is_managed(world, name):
-        return reached_at(world, name)
-    return tuple(Address("IPAddress", value) for value in binding(world, name) if not _is_any(value))
-
-
-def _is_any(value: str) -> bool:
-    return ip_address(value).is_unspecified
-
-
 def _accepted(world: World, name: Name) -> Condition:
     if (broken := refusal(world, name)) is not None:
         return fails("Accepted", broken.reason, broken.message)
@@ -137,9 +125,10 @@ def _accepted(world: World, name: Name) -> Condition:
 def _programmed(world: World, name: Name) -> Condition:
     if refusal(world, name) is not None:
         return fails("Programmed", "Invalid", "the Gateway is not accepted")
-    if not sites(world, name):
+    troubled = _upheld(world, name) or unplaced(world, name)
+    if troubled is None and not sites(world, name):
         return fails("Programmed", "Invalid", "no listener can be served: see each listener's conditions")
-    return _upheld(world, name) or _delivered(world, name)
+    return troubled or _delivered(world, name)
 
 
 def _resolved(world: World, name: Name) -> Condition:
@@ -154,16 +143,20 @@ def _resolved(world: World, name: Name) -> Condition:
     return holds("ResolvedRefs", message=server_certificate_warning(world, own) if own else "")
 
 
+def _placed(world: World, name: Name) -> Condition | None:
+    """Say which addresses were granted, unless nothing would be served there anyway."""
+    if refusal(world, name) is not None or (binding(world, name) and not sites(world, name)):
+        return None
+    return assignment(world, name)
+
+
 def _upheld(world: World, name: Name) -> Condition | None:
-    """Say what keeps a Gateway's own proxies from being there and reached, if anything."""
+    """Say what keeps a Gateway's own proxies from being there, if anything."""
     if not is_managed(world, name):
         return None
     upkeep = world.get(Upkeep, name)
     if upkeep is not None and upkeep.trouble:
         return fails("Programmed", "NoResources", upkeep.trouble)
-    if not reached_at(world, name):
-        message = f"waiting for an address of Service {proxy_name(name)}"
-        return fails("Programmed", "AddressNotAssigned", message)
     return None
 
 

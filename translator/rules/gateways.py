@@ -15,6 +15,7 @@ from translator.rules.managed import is_managed
 from translator.verdict import Refused
 from translator.world import Fact, Index, World
 
+IP, NAME = "IPAddress", "Hostname"
 CONTROLLER = "legation.dev/gateway-controller"
 GATEWAY = (GATEWAY_GROUP, "Gateway")
 
@@ -68,17 +69,8 @@ def refusal(world: World, name: Name) -> Refused | None:
         target = Name(name.namespace, ref.name)
         if (broken := _parameters_refusal(world, (ref.group, ref.kind), target)) is not None:
             return broken
-    return _unsupported(gateway) or _unsupported_address(gateway.spec.addresses)
-
-
-@query
-def binding(world: World, name: Name) -> tuple[str, ...]:
-    """Return the addresses that a Gateway's listeners bind to; in a pod of ours, others are its Service's."""
-    ordinary = world.fact(BINDING).address
-    if is_managed(world, name):
-        return (ordinary,)
-    asked = world.must(Gateway, name).spec.addresses
-    return tuple(dict.fromkeys(address.value or ordinary for address in asked)) or (ordinary,)
+    types = (IP, NAME) if is_managed(world, name) else (IP,)  # nobody can bind a name
+    return _unsupported(gateway) or _unsupported_address(gateway.spec.addresses, types)
 
 
 def _parameters_refusal(world: World, kind: tuple[str, str], name: Name) -> Refused | None:
@@ -103,15 +95,12 @@ def _unsupported(gateway: Gateway) -> Refused | None:
     return None
 
 
-def _unsupported_address(addresses: tuple[GatewaySpecAddress, ...]) -> Refused | None:
+def _unsupported_address(addresses: tuple[GatewaySpecAddress, ...], types: tuple[str, ...]) -> Refused | None:
     for address in addresses:
-        if address.type != "IPAddress":
-            return Refused(
-                "UnsupportedAddress", f"spec.addresses: type {address.type} is not supported; use IPAddress"
-            )
-        if address.routability:
-            return Refused("UnsupportedAddress", "spec.addresses: routability is not supported yet")
-        if address.value and not _is_ip(address.value):
+        if address.type not in types:
+            message = f"spec.addresses: type {address.type} is not supported; use {' or '.join(types)}"
+            return Refused("UnsupportedAddress", message)
+        if address.type == IP and address.value and not _is_ip(address.value):
             return Refused("UnsupportedAddress", f"spec.addresses: {address.value} is no IP address")
     return None
 

@@ -14,6 +14,7 @@ from translator.rules.frontend_validation import NOTHING_ASKED, ClientProof, cli
 from translator.rules.grants import Pointee, Pointer, permitted
 from translator.rules.hostnames import EVERY
 from translator.rules.listener_sets import Slot, declared, slots
+from translator.rules.managed import ADMIN_PORT, PROBES_PORT, is_managed
 from translator.verdict import Condition, Refused, fails, holds
 from translator.world import World
 
@@ -74,7 +75,7 @@ def judge(world: World, slot: Slot) -> Listening:
         kinds=kinds,
         certificates=certificates,
         conflict=conflicts(world, slot.gateway).get(slot),
-        refusal=_refusal(listener) or asked.refusal,
+        refusal=_refusal(listener) or _taken(world, slot, listener) or asked.refusal,
         unresolved=wrong_kinds + wrong_certificates + asked.unresolved,
         proof=asked.proof,
         warnings=asked.warnings,
@@ -149,6 +150,15 @@ def _refusal(listener: Listener) -> Refused | None:
         if "/" not in key or key.startswith("legation.dev/"):
             return Refused("UnsupportedValue", f"tls.options: {key} is not known")
     return None
+
+
+def _taken(world: World, slot: Slot, listener: Listener) -> Refused | None:
+    """Refuse ports that proxies need for themselves, where we run them."""
+    own = {ADMIN_PORT: "administration", PROBES_PORT: "probes"}
+    if listener.protocol == "UDP" or listener.port not in own or not is_managed(world, slot.gateway):
+        return None
+    message = f"port {listener.port} is taken: it is the proxies' own, for {own[listener.port]}; use another"
+    return Refused("PortUnavailable", message)
 
 
 def _kinds(listener: Listener) -> tuple[tuple[str, ...], tuple[Refused, ...]]:

@@ -30,6 +30,7 @@ LONGEST = 63  # of a Service's name and of a label's value
 PREFIX = "legation-"  # a Service's name begins with a letter, and a Gateway's need not
 DIGEST = 10
 LOOKS_SHORTENED = re.compile(rf".*-[0-9a-f]{{{DIGEST}}}")
+ADMIN_PORT, PROBES_PORT = 19000, 19001  # of every proxy that is run for a Gateway
 NO_CLUSTER_IP = ("", "None")
 
 
@@ -95,10 +96,19 @@ def reached_at(world: World, gateway: Name) -> tuple[Address, ...]:
         return ()
     given = _given(service)
     if service.spec.type != "LoadBalancer":
-        ips = service.spec.cluster_ips or (service.spec.cluster_ip,)
-        given = (*(Address("IPAddress", ip) for ip in ips if ip not in NO_CLUSTER_IP), *given)
+        given = (*in_cluster(world, gateway), *given)
     taken_in = (Address("IPAddress", ip) for ip in service.spec.external_ips)
     return tuple(dict.fromkeys((*given, *taken_in)))
+
+
+@query
+def in_cluster(world: World, gateway: Name) -> tuple[Address, ...]:
+    """Return the Service's own addresses, which are of use within the cluster."""
+    service = world.get(Service, proxy_name(gateway))
+    if service is None:
+        return ()
+    ips = service.spec.cluster_ips or (service.spec.cluster_ip,)
+    return tuple(Address("IPAddress", ip) for ip in ips if ip not in NO_CLUSTER_IP)
 
 
 def proxy_name(gateway: Name) -> Name:

@@ -8,10 +8,11 @@ from translator.memo import query
 from translator.names import Name, Ref
 from translator.objects.tls_route import TLSRoute
 from translator.rules import listeners
+from translator.rules.addresses import binding
 from translator.rules.attachment import ROUTES, attached
 from translator.rules.backends import Traffic
 from translator.rules.frontend_validation import ClientProof
-from translator.rules.gateways import BINDING, binding, refusal
+from translator.rules.gateways import BINDING, refusal
 from translator.rules.hostnames import EVERY, specificity
 from translator.rules.listener_sets import Slot, age, slots
 from translator.rules.listeners import Listening
@@ -83,7 +84,7 @@ class Site(Struct, frozen=True):
 @query
 def sites(world: World, gateway: Name) -> tuple[Bound, ...]:
     """Return the ports that a Gateway is bound to."""
-    if refusal(world, gateway) is not None:
+    if refusal(world, gateway) is not None or not binding(world, gateway):
         return ()
     served = (each for slot in slots(world, gateway) if (each := listeners.judge(world, slot)).served)
     return tuple(sorted({Bound(gateway, each.port, each.transport) for each in served}))

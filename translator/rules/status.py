@@ -10,6 +10,7 @@ class Address(Struct, frozen=True):
 
     type: str
     value: str
+    routability: str | None = None  # None where the API has no field for it
 
 
 class RouteKind(Struct, frozen=True):
