@@ -15,13 +15,16 @@ from legation.admin.server import AdminPort, Count, answering, nobody_counts
 from legation.announce import Announcer
 from legation.deliveries import Deliveries
 from legation.identity import proven_group, read_proof
+from legation.peers import Others, alone
 from legation.proxies.local import Proxy
 from legation.publish import Offers
 from legation.pump import Batch, Outcome, Pump, Taker, Workbench
 from legation.settings import ServerFiles
 from legation.standing import Standing
+from legation.telling import Telling
 from translator.names import Name
 from xds_server.admission import GroupOf
+from xds_server.feed import Feed
 from xds_server.hub import Hub
 from xds_server.report import Report
 from xds_server.service import Address, Proof, Terms, mutual_tls, serving
@@ -34,10 +37,11 @@ class CannotStartError(Exception):
 
 
 class Guard(Struct, frozen=True):
-    """What the xDS port proves itself with, and whom it lets in."""
+    """What the xDS port proves itself with, and whom it lets in; and what it tells other replicas there."""
 
     proof: Callable[[], Proof]
     group_of: GroupOf = proven_group
+    feed: Feed | None = None
 
 
 def guard_by(files: ServerFiles | None) -> Guard | None:
@@ -51,6 +55,8 @@ class Surroundings(Struct, frozen=True):
     proxies: Callable[[], Mapping[Name, Proxy]] = dict
     port_offset: int = 0
     goodbye: float = 0.5  # seconds in which Envoys spread over other replicas, where there are any
+    others: Callable[[], Others] = alone
+    confide: Callable[[Mapping[str, Telling]], None] = lambda _here: None
 
 
 class Engine:
@@ -61,7 +67,7 @@ class Engine:
         self._around = around
         self._log = structlog.get_logger()
         self._telemetry = Telemetry()
-        self._deliveries = Deliveries()
+        self._deliveries = Deliveries(around.others, around.confide)
         self.hub = Hub(self._told)
         self._offers = Offers(self.hub)
         self.standing = Standing(self.hub, around.proxies, around.port_offset)
@@ -75,6 +81,10 @@ class Engine:
     def announce(self) -> None:
         """Say in the log what changed for the better or the worse."""
         self._announcer.announce()
+
+    def ask_again(self) -> None:
+        """Ask what Envoys made of what they were sent: other replicas have news of theirs."""
+        self._deliveries.note()
 
     def measure(self, collector: Collector) -> None:
         """Have Prometheus told of one more part."""
@@ -96,7 +106,8 @@ class Engine:
         terms = Terms(drain=self._around.goodbye)
         if guard is not None:
             terms = Terms(drain=self._around.goodbye, group_of=guard.group_of)
-        others = serving(self.hub, [Address(str(xds), credentials)], terms)
+        feed = guard.feed if guard else None
+        others = serving(self.hub, [Address(str(xds), credentials)], terms, feed)
         [number] = await opened(doors, others, f"--xds {xds}")
         self._log.info("xDS port", address=str(HostPort(xds.host, number)))
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from secrets import token_hex
 
 import structlog
+from msgspec import structs
 
 from k8s_watch import api_server
 from k8s_watch.api_server import ApiServer, Load, NoAccessError
@@ -19,6 +20,7 @@ from k8s_watch.reader import Reader
 from k8s_watch.writer import Writer
 from legation import pump
 from legation.admin.cluster_metrics import ClusterMetrics, Sources
+from legation.authority import Credential
 from legation.change import Stated, written
 from legation.cluster import Batch, Cluster, Ears
 from legation.crds import Crds
@@ -26,10 +28,12 @@ from legation.engine import CannotStartError, Engine, Guard, Surroundings, guard
 from legation.events import Events
 from legation.leader import Leader
 from legation.managed_mode import ManagedMode
+from legation.other_replicas import OtherReplicas, OwnService
 from legation.proxies.keeper import Ways
 from legation.pump import Outcome, Workbench, the_time
 from legation.settings import RunSettings
 from legation.status_writer import StatusWriter
+from translator.names import Name
 from translator.objects.kinds import Object
 from translator.rules.bundles import Bundles
 from translator.rules.gateways import CONTROLLER
@@ -71,8 +75,8 @@ class Replica:
         lease = Place("coordination.k8s.io/v1", "leases", settings.namespace, LEASE)
         self._crds = Crds(reader, self._state)
         self._leader = Leader(writer, lease, f"{socket.gethostname()}-{token_hex(4)}")
-        workbench = Workbench(keeps_what_is_written=True)
-        self._engine = Engine(workbench, Surroundings(goodbye=SPREAD), [self._take])
+        self._others = OtherReplicas(_own_service(settings), reader, self._roots, self._ask_again)
+        self._engine = Engine(Workbench(keeps_what_is_written=True), self._around(), [self._take])
         self._engine.standing.lacks = lambda: self._cluster.lacks
         self._engine.standing.stale = self._cluster.stale
         self._engine.measure(ClusterMetrics(self._sources(server)))
@@ -109,11 +113,19 @@ class Replica:
             task.result()
         return opening in done
 
+    def _around(self) -> Surroundings:
+        if not self._settings.is_authority:
+            return Surroundings(goodbye=SPREAD)
+        return Surroundings(goodbye=SPREAD, others=self._others.known, confide=self._others.confide)
+
     def _guard(self) -> Guard | None:
-        return self._managed.guard if self._managed else guard_by(self._settings.xds_files)
+        if self._managed is None:
+            return guard_by(self._settings.xds_files)
+        return structs.replace(self._managed.guard, feed=self._others.feed)
 
     def _duties(self) -> tuple[Coroutine[None, None, None], ...]:
-        return (self._lead(), *((self._managed.authority.run(),) if self._managed else ()))
+        own = (self._managed.authority.run(), self._others.run()) if self._managed else ()
+        return (self._lead(), *own)
 
     async def _until_stopped(self, parts: tuple[Coroutine[None, None, None], ...]) -> None:
         async with asyncio.TaskGroup() as tasks:
@@ -132,6 +144,8 @@ class Replica:
     async def _lead(self) -> None:
         """Stand for election once there is something to say."""
         await self._translated.wait()
+        if self._managed:
+            await self._others.complete()
         await self._leader.run(self._tell)
 
     async def _tell(self) -> None:
@@ -141,6 +155,12 @@ class Replica:
             tasks.create_task(self._statuses.run())
             if self._managed:
                 tasks.create_task(self._managed.duty())
+
+    def _roots(self) -> tuple[Credential, ...]:
+        return self._managed.authority.roots if self._managed else ()
+
+    def _ask_again(self) -> None:
+        self._engine.ask_again()
 
     def _overhear(self, kind: type, changes: Sequence[Change[Object]]) -> None:
         self._statuses.overhear(kind, changes)
@@ -176,6 +196,10 @@ class Replica:
 
     def _api_version(self, kind: type) -> str:
         return self._cluster.api_version(kind)
+
+
+def _own_service(settings: RunSettings) -> OwnService:
+    return OwnService(Name(settings.namespace, settings.service), settings.xds.port)
 
 
 def _now() -> str:

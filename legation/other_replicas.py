@@ -1,4 +1,4 @@
-"""What `legation run` has to do with other replicas: it finds them, follows them, and tells them of its Envoys."""
+"""What `legation run` has to do with other replicas: finds them, follows them, tells them of its Envoys."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -51,6 +51,10 @@ class OtherReplicas:
     def feed(self) -> Feed:
         """What they are told on the port for Envoys."""
         return Feed(refusal, self._journal.follow)
+
+    async def complete(self) -> None:
+        """Return once each was heard, or was waited for long enough."""
+        await self._peers.complete()
 
     def known(self) -> Others:
         """Say what is known of their Envoys."""

@@ -168,9 +168,11 @@ class Pump:
 
 
 def _says_programmed(gateway: Gateway) -> bool:
-    """Say whether the Gateway's status says already that its Envoys took what they were sent."""
+    """Say whether the Gateway's status says of what it is now that its Envoys took what they were sent."""
     found = read_status(bytes(gateway.status) or b"{}").condition("Programmed")
-    return found is not None and found.status == "True"
+    if found is None or found.observed_generation != gateway.metadata.generation:
+        return False
+    return found.status == "True"
 
 
 def the_time() -> Stated[datetime]:
