@@ -1,13 +1,17 @@
 """Installing by docs/install.md: every command of it runs, what it says comes true, and nothing is left."""
 
+import asyncio
+import json
 import os
 import re
 import subprocess
 from collections.abc import Iterator
 from http.client import HTTPConnection
+from pathlib import Path
 from string import Template
 
 import pytest
+import yaml
 
 from deploy.manifests import FILE, text
 from deploy.permissions import CHART
@@ -15,6 +19,8 @@ from e2e.cluster.build import Programs
 from e2e.cluster.place import PROJECT, here
 from e2e.kubectl import apply, eventually, kubectl, read, wait_for
 from legation.permissions import of_cluster, of_namespaces, of_own_namespace
+from tests.pki import Authority
+from tests.real_envoy import running_envoy
 
 PAGE = (PROJECT / "docs" / "install.md").read_text()
 OF_GATEWAY_API = re.compile(r"https://github\.com/kubernetes-sigs/gateway-api/\S+")
@@ -149,7 +155,15 @@ def test_every_command_of_the_page_is_in_a_section_that_is_followed() -> None:
     ]
 
 
-FOLLOWED = ("Install", "Choose", "Upgrade", "Uninstall", "Without Helm", "In some namespaces only")
+FOLLOWED = (
+    "Install",
+    "Choose",
+    "Upgrade",
+    "Uninstall",
+    "Without Helm",
+    "In some namespaces only",
+    "Envoys of your own",
+)
 
 
 @pytest.mark.usefixtures("helm", "cleared")
@@ -216,6 +230,36 @@ def may(verb: str, resource: str, namespace: str) -> bool:
     who = "--as=system:serviceaccount:edge-system:edge-legation"
     asked = f"kubectl auth can-i {verb} {resource} {who} --namespace {namespace} || true"
     return shell(asked).strip() == "yes"
+
+
+@pytest.mark.usefixtures("helm", "cleared")
+async def test_an_envoy_that_somebody_else_runs_is_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FOLDER", str(tmp_path))
+    await asyncio.to_thread(follow, "Envoys of your own")
+    bootstrap = yaml.safe_load((tmp_path / "envoy.yaml").read_text())
+    del bootstrap["admin"]  # the harness has its own
+    async with running_envoy(bootstrap):
+        await asyncio.to_thread(eventually, lambda: is_sent_to_https("127.0.0.1"))
+    assert complaints("legation-system", "legation") == []
+
+
+@pytest.mark.usefixtures("helm", "cleared")
+def test_with_certificates_from_elsewhere_next_to_nothing_may_be_written() -> None:
+    kubectl("create", "namespace", "legation-system")
+    authority = Authority("elsewhere")
+    issued = authority.issue(dns=["legation.legation-system.svc"])
+    files = {"tls.crt": issued.chain_pem, "tls.key": issued.key_pem, "ca.crt": authority.pem}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "given"}, "stringData": files}
+    apply("legation-system", json.dumps(secret))
+    shell(
+        "helm install legation deploy/helm/legation --namespace legation-system --set xdsSecret=given --wait"
+    )
+    wait_for("default", "condition=Accepted", "gatewayclass/legation")
+    granted = [each.rule() for each in (*of_cluster(), *of_namespaces(managed=False))]
+    assert rules("clusterrole", "legation.legation-system") == granted
+    assert complaints("legation-system", "legation") == []
 
 
 @pytest.mark.parametrize("values", [(), ("replicas=2",), ("xdsSecret=given",), EVERYTHING])

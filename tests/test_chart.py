@@ -1,14 +1,17 @@
 """The chart is what it says: its roles are the control plane's own table, and every value is described."""
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from typer.main import get_command
 
 from deploy.permissions import CHART, FILE, text
+from legation.cli.main import app
 from legation.permissions import of_cluster, of_namespaces, of_own_namespace
 
 ROOT = Path(__file__).parents[1]
@@ -55,6 +58,14 @@ def test_every_value_of_the_chart_has_the_type_that_is_described() -> None:
     types = {"array": list, "boolean": bool, "integer": int, "object": dict, "string": str}
     for name, value in VALUES.items():
         assert isinstance(value, types[SCHEMA["properties"][name]["type"]]), name
+
+
+def test_every_flag_of_run_has_a_value_but_those_that_a_pod_answers_itself() -> None:
+    flags = {flag.envvar for flag in get_command(app).commands["run"].params if flag.envvar}  # type: ignore[attr-defined]  # of a group
+    template = (CHART / "templates" / "_environment.tpl").read_text()
+    given = set(re.findall(r"name: (LEGATION_\w+)", template))
+    assert flags - given == {"LEGATION_KUBECONFIG", "LEGATION_NAMESPACE"}
+    assert given <= flags
 
 
 def test_the_chart_has_the_version_of_the_project() -> None:
