@@ -44,6 +44,7 @@ class Fetcher(Generic[T]):
         self._wants = Wants[T]()
         self._failed: dict[ObjectName, Failed] = {}
         self._wanted: AbstractSet[ObjectName] = frozenset()
+        self._anew: AbstractSet[ObjectName] = frozenset()
         self._wish = asyncio.Event()
         self._work = asyncio.Event()
         self._turn = asyncio.Lock()  # what is decided first is told first
@@ -56,9 +57,13 @@ class Fetcher(Generic[T]):
         lacking = (failed for name, failed in self._failed.items() if self._wants.lacks(name))
         return self.metadata.failure or next(lacking, None)
 
-    def want(self, names: AbstractSet[ObjectName]) -> None:
-        """Want these from now on, and no others; what `deliver` is told will answer for each new one."""
+    def want(self, names: AbstractSet[ObjectName], anew: AbstractSet[ObjectName] = frozenset()) -> None:
+        """Want these from now on, and no others; what `deliver` is told will answer for each new one.
+
+        It will do so, too, for those that were told and are wanted for something else since.
+        """
         self._wanted = frozenset(names)
+        self._anew |= anew
         self._wish.set()
 
     async def run(self) -> None:
@@ -77,7 +82,8 @@ class Fetcher(Generic[T]):
         while await self._wish.wait():
             self._wish.clear()
             async with self._turn:
-                await self._tell(self._wants.want(self._wanted))
+                anew, self._anew = self._anew, frozenset()
+                await self._tell(self._wants.want(self._wanted, anew))
 
     async def _run_errands(self) -> None:
         failures = 0

@@ -36,14 +36,18 @@ class Wants(Generic[T]):
         self._running: dict[ObjectName, str] = {}
         self._complete = False
 
-    def want(self, names: AbstractSet[ObjectName]) -> list[Change[T]]:
-        """Want these from now on, and no others."""
+    def want(
+        self, names: AbstractSet[ObjectName], anew: AbstractSet[ObjectName] = frozenset()
+    ) -> list[Change[T]]:
+        """Want these from now on, and no others; those to be told anew are answered for once more."""
         came, went = names - self._wanted, self._wanted - names
         self._wanted = names
+        for name in anew & names - came:
+            self._told.pop(name, None)
         for name in went:
             self._due.pop(name, None)
         told = [name for name in sorted(went) if self._told.pop(name, "")]
-        return [*map(Gone, told), *self._look(came)]
+        return [*map(Gone, told), *self._look(came | (anew & names))]
 
     def learn(self, changes: Sequence[Change[object]]) -> list[Change[T]]:
         """Take in what the metadata says."""

@@ -97,10 +97,17 @@ class Cluster:
             self._intake.take(kind, changes)
             if kind in WANTING:
                 for picked, fetcher in self._fetchers.items():
-                    fetcher.want(frozenset(ObjectName(*name) for name in self._intake.wishes.of(picked)))
+                    self._pick(picked, fetcher)
             self._news.set()
 
         return listen
+
+    def _pick(self, kind: type, fetcher: Fetcher[Object]) -> None:
+        """Have read what is wanted of a kind, if that is something else than before."""
+        wishes = self._intake.wishes
+        if altered := wishes.altered(kind):
+            wanted, anew = wishes.of(kind), altered
+            fetcher.want({ObjectName(*name) for name in wanted}, {ObjectName(*name) for name in anew})
 
     async def _hand_on(self) -> None:
         """Pass on what gathers; the wait for what it refers to is bounded, for it may never come."""

@@ -62,7 +62,8 @@ class Intake:
         for change in changes:
             match change:
                 case Seen(name=name, thing=thing):
-                    self._put((kind, Name(*name)), trimmed(thing))
+                    key = kind, Name(*name)
+                    self._put(key, trimmed(thing, self.wishes.values(key)))
                 case Gone(name=name):
                     self._put((kind, Name(*name)), None)
                 case Unreadable(name=name, why=why):
@@ -80,10 +81,13 @@ class Intake:
     def _put(self, key: Key, thing: Object | None) -> None:
         self._unreadable.pop(key, None)
         self._unanswered.discard(key)
-        self._unanswered |= self.wishes.note(key, thing)
+        shift = self.wishes.note(key, thing)
+        self._unanswered |= shift.more
+        self._unanswered -= shift.gone
         if key[0] is ClusterTrustBundle and thing is not None:
             self._batch.append(Stated(CLUSTER_TRUST_BUNDLES, value=True))
         self._batch.append(Put(*key, thing))
+        self._batch.extend(Put(*each, None) for each in sorted(shift.gone, key=str))
 
     def _complete(self, kind: type, *, present: bool) -> None:
         self._unknown.discard(kind)

@@ -186,3 +186,18 @@ def test_what_is_there_and_wanted_is_lacking_until_its_newest_version_was_read()
     assert wants.lacks(A)
     wants.learn([Gone(A)])
     assert not wants.lacks(A)
+
+
+def test_what_is_wanted_for_something_else_is_answered_for_once_more() -> None:
+    wants = wanting(A, "1")
+    assert wants.want({A, B}, {A, B}) == [Gone(B)]
+    assert wants.next_errand() == Errand(A, "1")
+    assert wants.read(Errand(A, "1"), body(A, "1")) == [body(A, "1")]
+    assert wants.want({A, B}, {B}) == [Gone(B)]
+    assert wants.next_errand() is None
+
+
+def test_what_is_to_be_told_anew_and_wanted_no_more_is_withdrawn() -> None:
+    wants = wanting(A, "1")
+    assert wants.want(set(), {A}) == [Gone(A)]
+    assert wants.next_errand() is None

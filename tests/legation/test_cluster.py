@@ -1,6 +1,7 @@
 """The source in a cluster, over real HTTP: whole from the start, and only what is needed."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -19,6 +20,7 @@ from translator.objects.cluster_trust_bundle import ClusterTrustBundle
 from translator.objects.config_map import ConfigMap
 from translator.objects.gateway import Gateway
 from translator.objects.kinds import KINDS
+from translator.objects.reference_grant import ReferenceGrant
 from translator.objects.secret import Secret
 from translator.rules.ca_references import CLUSTER_TRUST_BUNDLES
 
@@ -57,6 +59,12 @@ class Pupil:
 
 def keys(batch: Batch) -> Sequence[tuple[type, Name]]:
     return [(each.kind, each.name) for each in batch if isinstance(each, Put)]
+
+
+def values(batch: Batch, key: tuple[type, Name]) -> list[set[str]]:
+    """Say which values of a Secret came with a batch."""
+    found = (each.thing for each in batch if isinstance(each, Put) and (each.kind, each.name) == key)
+    return [set(thing.data) for thing in found if isinstance(thing, Secret)]
 
 
 def facts(batch: Batch) -> list[bool]:
@@ -118,6 +126,45 @@ async def test_a_policy_comes_together_with_what_it_trusts(api: FaultyApi, tmp_p
             each for each in pupil.batches if (BackendTLSPolicy, Name("shop", "pay-tls")) in keys(each)
         ]
         assert (ConfigMap, Name("shop", "roots")) in keys(batch)
+
+
+async def test_a_secret_that_begins_to_be_shown_comes_with_its_key_together_with_who_shows_it(
+    api: FaultyApi, tmp_path: Path
+) -> None:
+    await api.put("roots", "secrets", data={"ca.crt": "eA==", "tls.crt": "eA==", "tls.key": "eA=="})
+    trusting = json.loads(json.dumps(POLICY).replace("ConfigMap", "Secret"))
+    await api.put("pay-tls", "backendtlspolicies", spec=trusting)
+    roots, other = (Secret, Name("shop", "roots")), (Gateway, Name("shop", "other"))
+    async with watching(api, tmp_path) as (_, pupil):
+        await until(lambda: pupil.has(*roots))
+        assert values(pupil.batches[-1], roots) == [{"ca.crt"}]
+        showing = json.loads(json.dumps(GATEWAY).replace("edge", "roots"))
+        await api.put("other", "gateways", spec=showing)
+        await until(lambda: pupil.has(*other))
+        [batch] = [each for each in pupil.batches if other in keys(each)]
+        assert values(batch, roots) == [{"ca.crt", "tls.crt", "tls.key"}]
+
+
+async def test_a_secret_of_another_namespace_is_not_asked_for_before_a_grant_permits_it(
+    api: FaultyApi, tmp_path: Path
+) -> None:
+    await api.put("roots", "secrets", data={"tls.crt": "eA=="})
+    ref = {"name": "roots", "namespace": "shop"}
+    spec = json.loads(json.dumps(GATEWAY).replace('{"name": "edge"}', json.dumps(ref)))
+    await api.put("edge", "gateways", "infra", spec=spec)
+    origin: Json = {"group": "gateway.networking.k8s.io", "kind": "Gateway", "namespace": "infra"}
+    granted: Json = {"from": [origin], "to": [{"group": "", "kind": "Secret"}]}
+    roots, grant = (Secret, Name("shop", "roots")), (ReferenceGrant, Name("shop", "certificates"))
+    async with watching(api, tmp_path) as (_, pupil):
+        await until(lambda: bool(pupil.batches))
+        assert not [seen for seen in api.requests if seen.path.endswith("/secrets/roots")]
+        await api.put("certificates", "referencegrants", spec=granted)
+        await until(lambda: pupil.has(*grant))
+        [batch] = [each for each in pupil.batches if grant in keys(each)]
+        assert values(batch, roots) == [{"tls.crt"}]
+        await api.delete("certificates", "referencegrants")
+        await until(lambda: grant in keys(pupil.batches[-1]) and pupil.batches[-1] is not batch)
+        assert Put(*roots, None) in pupil.batches[-1]
 
 
 async def test_a_kind_that_is_absent_is_said_to_be_and_noticed_when_it_comes(

@@ -1,12 +1,14 @@
 """Which Secrets and ConfigMaps are read: those that something refers to, and no others."""
 
 from legation.manifests import read_manifests
-from legation.wanted import Wishes, trimmed, wanted_by
+from legation.wanted import CERTIFICATE, TRUST, Key, Shift, Wishes, references, trimmed
 from translator.names import Name
+from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.config_map import ConfigMap
 from translator.objects.gateway import Gateway
 from translator.objects.kinds import Object
 from translator.objects.meta import ObjectMeta
+from translator.objects.reference_grant import ReferenceGrant
 from translator.objects.secret import Secret
 
 EDGE = (Gateway, Name("infra", "edge"))
@@ -64,36 +66,91 @@ spec:
 """
 
 
-def test_a_listener_wants_its_certificates_in_the_namespaces_it_names() -> None:
-    asked = wanted_by(gateway("{name: a}", "{name: b, namespace: certs}", "{name: c, group: x.io, kind: Y}"))
-    assert asked == {(Secret, Name("infra", "a")), (Secret, Name("certs", "b"))}
+GRANT = """
+apiVersion: gateway.networking.k8s.io/v1
+kind: ReferenceGrant
+metadata: {name: certificates, namespace: certs}
+spec:
+  from: [{group: gateway.networking.k8s.io, kind: Gateway, namespace: infra}]
+  to: [{group: "", kind: Secret, name: b}]
+"""
+A, B = (Secret, Name("infra", "a")), (Secret, Name("certs", "b"))
 
 
-def test_a_gateway_wants_what_proves_its_clients_and_what_it_shows_to_backends() -> None:
-    asked = wanted_by(read(ASKING))
-    proving = {(ConfigMap, Name("infra", "staff")), (Secret, Name("certs", "others"))}
-    assert asked == {*proving, (Secret, Name("infra", "own"))}
+def asked(thing: Object) -> dict[Key, frozenset[str]]:
+    """Return what an object refers to, and for which values."""
+    return {each.key: each.values for each in references(thing)}
 
 
-def test_a_policy_wants_its_authorities_in_its_own_namespace() -> None:
-    assert wanted_by(read(POLICY)) == {(ConfigMap, Name("shop", "roots")), (Secret, Name("shop", "more"))}
+def test_a_listener_refers_to_its_certificates_in_the_namespaces_it_names() -> None:
+    found = asked(gateway("{name: a}", "{name: b, namespace: certs}", "{name: c, group: x.io, kind: Y}"))
+    assert found == {A: CERTIFICATE, B: CERTIFICATE}
+
+
+def test_a_gateway_refers_to_what_proves_its_clients_and_what_it_shows_to_backends() -> None:
+    assert asked(read(ASKING)) == {
+        (ConfigMap, Name("infra", "staff")): TRUST,
+        (Secret, Name("certs", "others")): TRUST,
+        (Secret, Name("infra", "own")): CERTIFICATE,
+    }
+
+
+def test_a_policy_refers_to_its_authorities_in_its_own_namespace() -> None:
+    roots, more = (ConfigMap, Name("shop", "roots")), (Secret, Name("shop", "more"))
+    assert asked(read(POLICY)) == {roots: TRUST, more: TRUST}
 
 
 def test_what_two_objects_want_is_wanted_until_neither_does() -> None:
     wishes = Wishes()
-    a = (Secret, Name("infra", "a"))
-    assert wishes.note(EDGE, gateway("{name: a}")) == {a}
-    assert wishes.note(OTHER, gateway("{name: a}")) == frozenset()
+    b = (Secret, Name("infra", "b"))
+    assert wishes.note(EDGE, gateway("{name: a}")) == Shift(frozenset({A}), frozenset())
+    assert wishes.note(OTHER, gateway("{name: a}")) == Shift(frozenset(), frozenset())
     wishes.note(EDGE, None)
-    assert wishes.of(Secret) == {Name("infra", "a")}
-    assert wishes.note(OTHER, gateway("{name: b}")) == {(Secret, Name("infra", "b"))}
-    assert wishes.of(Secret) == {Name("infra", "b")}
+    assert wishes.of(Secret) == {A[1]}
+    assert wishes.note(OTHER, gateway("{name: b}")) == Shift(frozenset({b}), frozenset({A}))
+    assert wishes.of(Secret) == {b[1]}
     assert wishes.of(ConfigMap) == frozenset()
 
 
-def test_values_that_nobody_reads_are_not_kept() -> None:
+def test_what_lies_in_another_namespace_is_wanted_for_as_long_as_a_grant_permits_it() -> None:
+    wishes, grant = Wishes(), (ReferenceGrant, Name("certs", "certificates"))
+    refs = gateway("{name: b, namespace: certs}", "{name: c, namespace: certs}")
+    assert wishes.note(EDGE, refs) == Shift(frozenset(), frozenset())
+    assert wishes.of(Secret) == frozenset()
+    assert wishes.note(grant, read(GRANT)) == Shift(frozenset({B}), frozenset())
+    assert wishes.of(Secret) == {B[1]}
+    assert wishes.note(grant, None) == Shift(frozenset(), frozenset({B}))
+    assert wishes.of(Secret) == frozenset()
+
+
+def test_who_asks_says_which_values_are_wanted_and_each_difference_is_noted_once() -> None:
+    wishes, policy = Wishes(), (BackendTLSPolicy, Name("shop", "pay-tls"))
+    text = POLICY.replace("namespace: shop", "namespace: infra").replace("name: more", "name: a")
+    assert wishes.note(policy, read(text)).more >= {A}
+    assert wishes.values(A) == TRUST
+    assert wishes.altered(Secret) == {A[1]}
+    assert wishes.note(EDGE, gateway("{name: a}")) == Shift(frozenset({A}), frozenset())
+    assert wishes.values(A) == TRUST | CERTIFICATE
+    assert wishes.note(EDGE, None) == Shift(frozenset(), frozenset())
+    assert wishes.values(A) == TRUST
+    assert wishes.altered(Secret) == {A[1]}
+    assert wishes.altered(Secret) == frozenset()
+
+
+def test_a_secret_that_only_proves_certificates_is_kept_without_its_key_and_every_copy_of_it() -> None:
+    annotated = ObjectMeta(
+        "a", "infra", annotations={"kubectl.kubernetes.io/last-applied-configuration": "key"}
+    )
+    values = {"tls.crt": "eA==", "tls.key": "eA==", "ca.crt": "eA==", "password": "eA=="}
+    found = trimmed(Secret(annotated, data=values), TRUST)
+    assert found == Secret(ObjectMeta("a", "infra"), data={"ca.crt": "eA=="})
+    both = trimmed(Secret(annotated, data=values), TRUST | CERTIFICATE)
+    assert isinstance(both, Secret)
+    assert both.data.keys() == {"tls.crt", "tls.key", "ca.crt"}
+    assert trimmed(Secret(annotated, data=values), frozenset()) is None
+
+
+def test_values_of_a_config_map_that_nobody_reads_are_not_kept() -> None:
     metadata = ObjectMeta("a", "infra")
-    kept = {"tls.crt": "eA==", "tls.key": "eA==", "ca.crt": "eA=="}
-    assert trimmed(Secret(metadata, data={**kept, "password": "eA=="})) == Secret(metadata, data=kept)
     told = ConfigMap(metadata, data={"ca.crt": "x", "settings": "y"}, binary_data={"picture": "eA=="})
-    assert trimmed(told) == ConfigMap(metadata, data={"ca.crt": "x"})
+    assert trimmed(told, TRUST) == ConfigMap(metadata, data={"ca.crt": "x"})

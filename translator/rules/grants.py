@@ -1,5 +1,6 @@
 """ReferenceGrant: which references may cross from one namespace into another."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from translator.memo import query
@@ -30,13 +31,16 @@ GRANTS_BY_NAMESPACE = Index(ReferenceGrant, lambda grant: [grant.metadata.namesp
 @query
 def permitted(world: World, pointer: Pointer, pointee: Pointee) -> bool:
     """Say whether a reference may be followed: always inside a namespace, by a grant across."""
-    if pointer.namespace == pointee.name.namespace:
-        return True
-    return any(
+    return permits(world.where(GRANTS_BY_NAMESPACE, pointee.name.namespace), pointer, pointee)
+
+
+def permits(grants: Iterable[ReferenceGrant], pointer: Pointer, pointee: Pointee) -> bool:
+    """Say whether a reference may be followed by the grants that its target's namespace gives."""
+    return pointer.namespace == pointee.name.namespace or any(
         any((source.group, source.kind, source.namespace) == pointer for source in grant.spec.from_)
         and any(
             (to.group, to.kind) == pointee[:2] and to.name in (None, pointee.name.name)
             for to in grant.spec.to
         )
-        for grant in world.where(GRANTS_BY_NAMESPACE, pointee.name.namespace)
+        for grant in grants
     )
