@@ -34,7 +34,6 @@ SUPPORTED = (
     "HTTPRouteBackendTimeout",
     "HTTPRouteBackendURLRewrite",
     "HTTPRouteCORS",
-    "HTTPRouteDestinationPortMatching",
     "HTTPRouteHostRewrite",
     "HTTPRouteMethodMatching",
     "HTTPRouteNamedRouteRule",
@@ -59,7 +58,11 @@ SUPPORTED = (
     "TLSRouteModeTerminate",
     "UDPRoute",
 )  # in the order of their letters, as the API wants them
-EXPERIMENTAL = ("GatewayAddressRoutability", "GatewayAddressRoutabilityCluster")
+EXPERIMENTAL = (
+    "GatewayAddressRoutability",
+    "GatewayAddressRoutabilityCluster",
+    "HTTPRouteDestinationPortMatching",
+)
 
 
 def supported(world: World) -> tuple[str, ...]:
