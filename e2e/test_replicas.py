@@ -1,0 +1,153 @@
+"""Two replicas serve Envoys of one Gateway: what its status says while one is slow, and when one dies."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from string import Template
+from typing import Any
+
+import pytest
+
+from e2e.beside import CLASS, CRD, XDS
+from e2e.cluster.network import DNS_ADDRESS, NODE_ADDRESS
+from e2e.kubectl import apply, kubectl, read
+from e2e.test_run import accepted, told
+from tests.legation.running import Legation, free_port, serving
+from tests.real_envoy import until
+
+PROXIES = 4
+WITHIN = 90.0
+ROUNDS = 6  # in which new proxies connect to either replica at random
+
+BALANCED = Template(XDS.template.replace("clusterIP: None", "type: ClusterIP"))
+SECOND = Template("""
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: legation-second, labels: {kubernetes.io/service-name: legation}}
+addressType: IPv4
+ports: [{name: xds, port: $port}]
+endpoints: [{addresses: [$address]}]
+---
+apiVersion: legation.dev/v1alpha1
+kind: GatewayParameters
+metadata: {name: inside}
+spec: {service: {type: ClusterIP}, envoy: {replicas: $proxies}}
+""")
+GATEWAY = Template("""
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: $name}
+spec:
+  gatewayClassName: $namespace
+  listeners: [{name: http, port: $port, protocol: HTTP}]
+""")
+
+
+def gateway(namespace: str, name: str, port: int = 80) -> None:
+    """Have a Gateway that listens on this port."""
+    apply(namespace, GATEWAY.substitute(name=name, namespace=namespace, port=port))
+
+
+def programmed(namespace: str) -> dict[str, Any]:
+    """Read what the Gateway says of its proxies."""
+    found = read("gateway", "edge", "--namespace", namespace).get("status", {}).get("conditions", [])
+    return next((dict(each) for each in found if each["type"] == "Programmed"), {})
+
+
+def says(namespace: str, status: str, generation: int) -> bool:
+    """Say whether it says this, of this generation."""
+    found = programmed(namespace)
+    return (found.get("status"), found.get("observedGeneration")) == (status, generation)
+
+
+@asynccontextmanager
+async def replica(namespace: str, address: str) -> AsyncIterator[Legation]:
+    """Run one replica beside the cluster."""
+    place = ("--kubeconfig", os.environ["KUBECONFIG"], "--namespace", namespace, "--watch", namespace)
+    async with serving("run", *place, "--xds", address) as running:
+        await running.logged("xDS port")
+        yield running
+
+
+@pytest.fixture
+async def replicas(namespace: str, inside: None) -> AsyncIterator[tuple[Legation, Legation]]:  # noqa: ARG001  it must be there
+    """Two replicas that know of each other, of which the first leads, and proxies that connect to both."""
+    port = free_port()
+    kubectl("apply", "--server-side", "--filename", str(CRD))
+    kubectl("wait", "--for=condition=Established", "crd/gatewayparameters.legation.dev")
+    apply(namespace, BALANCED.substitute(port=port, address=NODE_ADDRESS))
+    apply(namespace, SECOND.substitute(port=port, address=DNS_ADDRESS, proxies=PROXIES))
+    kubectl("apply", "--filename=-", given=CLASS.substitute(namespace=namespace))
+    async with AsyncExitStack() as running:
+        running.callback(kubectl, "delete", "gatewayclass", namespace)
+        first = await running.enter_async_context(replica(namespace, f"{NODE_ADDRESS}:{port}"))
+        await first.logged("leads")
+        second = await running.enter_async_context(replica(namespace, f"{DNS_ADDRESS}:{port}"))
+        for each in (first, second):
+            await each.logged("hears another replica")
+        gateway(namespace, "edge")
+        await told(lambda: says(namespace, "True", 1))
+        await spread(namespace, first, second)
+        yield first, second
+
+
+async def spread(namespace: str, first: Legation, second: Legation) -> None:
+    """Replace proxies until both replicas serve some of them, and all of them are served."""
+    for _ in range(ROUNDS):
+        await until(lambda: are_served(first, second), within=WITHIN)
+        if await envoys(first) and await envoys(second):
+            return
+        pods = ("pods", "--selector=gateway.networking.k8s.io/gateway-name=edge", "--namespace", namespace)
+        await asyncio.to_thread(kubectl, "delete", *pods)
+    pytest.fail("every proxy connects to the same replica, again and again")
+
+
+async def are_served(first: Legation, second: Legation) -> bool:
+    """Say whether as many proxies are connected as there should be."""
+    return await envoys(first) + await envoys(second) == PROXIES
+
+
+async def envoys(replica: Legation) -> int:
+    """Count the Envoys that are connected to a replica, and hold its newest."""
+    gateways = (await replica.overview()).gateways
+    return sum(envoy.current for gateway in gateways for envoy in gateway.envoys)
+
+
+async def test_a_gateway_waits_for_the_proxies_of_a_replica_that_is_slow(
+    namespace: str, replicas: tuple[Legation, Legation]
+) -> None:
+    leader, slow = replicas
+    served = await envoys(leader)
+    slow.process.send_signal(signal.SIGSTOP)
+    try:
+        gateway(namespace, "edge", 8080)
+        await told(lambda: says(namespace, "False", 2))
+        await until(lambda: holds(leader, served), within=WITHIN)
+        assert programmed(namespace)["reason"] == "Pending"
+    finally:
+        slow.process.send_signal(signal.SIGCONT)
+    await told(lambda: says(namespace, "True", 2))
+
+
+async def holds(replica: Legation, served: int) -> bool:
+    """Say whether a replica's own Envoys listen where the Gateway does now."""
+    [gateway] = (await replica.overview()).gateways
+    is_new = any(bound.endswith(":8080") for bound in gateway.bound)
+    return is_new and await envoys(replica) >= served
+
+
+async def test_when_the_leader_is_killed_the_status_stays_as_it_is(
+    namespace: str, replicas: tuple[Legation, Legation]
+) -> None:
+    leader, other = replicas
+    before = programmed(namespace)
+    leader.process.send_signal(signal.SIGKILL)
+    await leader.process.wait()
+    await other.logged("leads", within=WITHIN)
+    gateway(namespace, "marker", 8081)
+    await told(lambda: accepted(namespace, "marker") == ("True", 1))
+    assert programmed(namespace) == before
+    gateway(namespace, "edge", 8080)
+    await told(lambda: says(namespace, "True", 2))
