@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from e2e.cluster.build import channel
 from e2e.cluster.place import PROJECT
 
 CLASS = "legation"
@@ -38,9 +39,9 @@ WHO = MappingProxyType({
     "contact": "https://legation.dev",
 })  # fmt: skip
 HEADER = """\
-# What the suite of Gateway API v1.7.0 says of Legation, on the experimental channel's CRDs. It comes from
+# What the suite of Gateway API v1.7.0 says of Legation, on the CRDs of the {channel} channel. It comes from
 #
-#   make e2e SUITE={name}
+#   make e2e SUITE={name} CHANNEL={channel}
 #
 # which installs the Helm chart into a cluster made of processes and runs there
 #
@@ -89,7 +90,7 @@ def chosen(wanted: str) -> Selection:
     flags = SELECTIONS.get(wanted)
     if flags is None:
         return Selection(wanted, (f"-test.run=^{WHOLE}$/^({wanted})$", *SELECTIONS["core"]), None)
-    return Selection(wanted, flags, REPORTS / f"experimental-{wanted}.yaml")
+    return Selection(wanted, flags, REPORTS / f"{channel()}-{wanted}.yaml")
 
 
 def run(selection: Selection, log: Path) -> int:
@@ -102,7 +103,7 @@ def run(selection: Selection, log: Path) -> int:
     if selection.report is not None and selection.report.exists():
         command = ["python", *command[1:]]
         text = " ".join(command).replace(f"{PROJECT}/", "")
-        head = HEADER.format(name=selection.name, command=text)
+        head = HEADER.format(name=selection.name, channel=channel(), command=text)
         selection.report.write_text(head + selection.report.read_text())
     return code
 

@@ -1,7 +1,9 @@
 """What the official suite said is read as it was meant; no suite runs."""
 
-from pathlib import Path
+import pytest
 
+from e2e.cluster.build import CHANNEL
+from e2e.cluster.tools import UnreadyError
 from e2e.official import REPORTS, chosen, told
 
 SAID = """\
@@ -45,4 +47,16 @@ def test_a_suite_that_never_began_is_told_as_a_whole() -> None:
 def test_what_is_chosen_by_names_makes_no_report() -> None:
     assert chosen("UDP.*").report is None
     assert "-test.run=^TestConformance$/^(UDP.*)$" in chosen("UDP.*").flags
-    assert chosen("core").report == REPORTS / Path("experimental-core.yaml")
+
+
+def test_a_report_is_named_after_the_channel_and_what_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(CHANNEL, raising=False)
+    assert chosen("core").report == REPORTS / "experimental-core.yaml"
+    monkeypatch.setenv(CHANNEL, "standard")
+    assert chosen("full").report == REPORTS / "standard-full.yaml"
+
+
+def test_a_channel_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CHANNEL, "stable")
+    with pytest.raises(UnreadyError, match="CHANNEL=stable is not known"):
+        chosen("core")

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from e2e.cluster.place import PROJECT
+from e2e.cluster.tools import UnreadyError
 
 SOURCES = PROJECT / "e2e" / "cluster" / "programs"
 CONFORMANCE = PROJECT / "e2e" / "conformance"
@@ -24,6 +25,8 @@ GATEWAY_API = "sigs.k8s.io/gateway-api"
 KUBERNETES = "k8s.io/kubernetes"
 ECHO = "sigs.k8s.io/gateway-api-conformance-images/echo-basic"
 SUITE = "conformance.test"
+CHANNEL = "CHANNEL"  # the variable that chooses the CRDs
+CHANNELS = ("experimental", "standard")  # the first has every kind and field
 # Some modules ask for a newer Go than the machine has, which then comes as a module itself.
 TOOLCHAIN = MappingProxyType({"GOTOOLCHAIN": "auto"})
 
@@ -65,14 +68,14 @@ class Programs(NamedTuple):
 
     @property
     def crds(self) -> Path:
-        """A folder with the CRDs of Gateway API: only the experimental channel has every kind and field."""
-        crds = _kept(self.cache, CONFORMANCE) / "crds"
+        """A folder with the CRDs of Gateway API, of the channel that the environment asks for."""
+        crds = _kept(self.cache, CONFORMANCE) / f"crds-{channel()}"
         if not crds.exists():
             with _making(crds) as made:
                 _go(CONFORMANCE, "mod", "download", GATEWAY_API)
                 module = _go(CONFORMANCE, "list", "-m", "-f", "{{.Dir}}", GATEWAY_API)
                 made.mkdir()
-                for path in Path(module, "config", "crd", "experimental").glob("gateway*.yaml"):
+                for path in Path(module, "config", "crd", channel()).glob("gateway*.yaml"):
                     shutil.copyfile(path, made / path.name)
         return crds
 
@@ -80,6 +83,15 @@ class Programs(NamedTuple):
         """Give a PATH with all of them first."""
         folders = [str(_kept(self.cache, module.folder)) for module in MODULES]
         return os.pathsep.join((*folders, os.environ["PATH"]))
+
+
+def channel() -> str:
+    """Say of which channel CRDs are to be."""
+    wanted = os.environ.get(CHANNEL) or CHANNELS[0]
+    if wanted not in CHANNELS:
+        message = f"{CHANNEL}={wanted} is not known: it may be {' or '.join(CHANNELS)}"
+        raise UnreadyError(message)
+    return wanted
 
 
 def _kept(cache: Path, folder: Path) -> Path:
