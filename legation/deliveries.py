@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from time import perf_counter
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -13,10 +14,11 @@ from translator.names import Name
 from translator.objects.gateway import Gateway
 from translator.rules.gateways import Delivery
 from xds_server.hub import Hub
-from xds_server.report import Report
-from xds_server.snapshot import Snapshot
+from xds_server.report import Accepted, Report
+from xds_server.snapshot import LDS, Snapshot
 
 GATHER = 0.05  # seconds: most Envoys answer sooner, so that a quick ACK makes one status of two
+PAUSE = 10  # times as long as asking took, so that where many are asked, others have their turn
 ASK_ANYWAY = 1.0  # seconds; nobody reports an Envoy that went away
 NOT_PERMITTED = (
     "this user may not bind a port below 1024: start with `--port-offset 8000`, "
@@ -79,20 +81,25 @@ class Deliveries:
         self._news = asyncio.Event()
         self._bases: dict[str, Basis] = {}
 
-    def note(self, _report: Report | None = None) -> None:
+    def note(self, report: Report | None = None) -> None:
         """Remember that there is news; what it is, is asked for later, once for many."""
+        if isinstance(report, Accepted) and report.type_url != LDS:
+            return  # of what is taken, only listeners count
         self._news.set()
 
     async def run(self, hub: Hub, pass_on: Callable[[tuple[Heard, ...]], None]) -> None:
         """Pass on what differs from what was told before, until cancelled."""
+        pause = GATHER
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(ASK_ANYWAY):
                     await self._news.wait()
-            await asyncio.sleep(GATHER)
+            await asyncio.sleep(pause)
             self._news.clear()
+            began = perf_counter()
             if news := self.news(hub):
                 pass_on(news)
+            pause = max(GATHER, PAUSE * (perf_counter() - began))
 
     def news(self, hub: Hub) -> tuple[Heard, ...]:
         """Ask about every Gateway that is offered something, and return what differs."""

@@ -119,7 +119,7 @@ class Engine:
 
     def _told(self, report: Report) -> None:
         self._telemetry.note(report)
-        self._deliveries.note()
+        self._deliveries.note(report)
 
 
 async def opened(doors: AsyncExitStack, door: AbstractAsyncContextManager[T], what: str) -> T:

@@ -103,7 +103,8 @@ class Replica:
 
     def _told(self, report: Report) -> None:
         self.reports.append(report)
-        self._noted()
+        self.deliveries.note(report)
+        self._news.set()
 
     def _noted(self) -> None:
         self.deliveries.note()

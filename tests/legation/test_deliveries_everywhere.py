@@ -12,7 +12,8 @@ from legation.telling import ARRIVES_WITHIN, MOST_HOLDINGS, Telling, tell
 from tests.xds_server.honest_envoy import GROUP, listener
 from tests.xds_server.talk import Server, Talk
 from translator.names import Name
-from xds_server.snapshot import CDS, LDS
+from xds_server import report
+from xds_server.snapshot import CDS, EDS, LDS
 
 EDGE = Name("shop", "edge")
 HELD, PENDING, SILENT = Heard(EDGE, acknowledged=True), Heard(EDGE), Heard(EDGE, present=False)
@@ -228,6 +229,13 @@ def test_what_is_told_does_not_grow_with_envoys_and_tells_first_of_those_that_la
     replicas.later()
     [telling] = tell(replicas.there.hub).values()
     assert [each.newest for each in telling.holdings] == [False] * MOST_HOLDINGS
+
+
+@pytest.mark.parametrize(("type_url", "is_news"), [(LDS, True), (EDS, False)], ids=["listeners", "endpoints"])
+def test_endpoints_that_come_and_go_make_nobody_ask_again(type_url: str, *, is_news: bool) -> None:
+    deliveries = Deliveries()
+    deliveries.note(report.Accepted(report.Envoy(GROUP, "a"), type_url, {"web": "v1"}))
+    assert deliveries._news.is_set() == is_news
 
 
 def test_envoys_that_hold_the_same_are_told_of_as_one(replicas: Replicas) -> None:
