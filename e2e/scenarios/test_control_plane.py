@@ -1,0 +1,88 @@
+"""The control plane is killed, in part and as a whole, and the API server goes away."""
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from tempfile import TemporaryFile
+
+from e2e.kubectl import eventually
+from e2e.scenarios.backend import Backend
+from e2e.scenarios.conftest import REPLICAS
+from e2e.scenarios.release import Release
+from e2e.scenarios.shop import EDGE, Shop, visited
+from tests.pki import Authority
+
+PROGRAMMED = 'jsonpath={.status.conditions[?(@.type=="Programmed")].status}{"\\n"}'
+
+
+def backends(*names: str) -> list[Backend]:
+    """Make backends, each with an authority of its own."""
+    return [Backend(name, Authority(name)) for name in names]
+
+
+def kill(release: Release) -> None:
+    """Kill all there is of the control plane."""
+    for pod in release.pods.all():
+        pod.signal(signal.SIGKILL)
+
+
+def test_a_killed_control_plane_costs_no_request_and_what_changed_meanwhile_arrives(
+    release: Release, shop: Shop
+) -> None:
+    old, new = backends("old", "new")
+    with visited(shop, old, new) as traffic:
+        shop.trusts(new.name, Authority("somebody else"))
+        before = release.pods.all()
+        kill(release)
+        shop.trusts(new.name, new.authority)
+        shop.leads_to(new)
+        traffic.reaches(new.name)
+        after = eventually(lambda: release.pods.ready(REPLICAS))
+        assert {each.uid: each.restarts + 1 for each in before} == {each.uid: each.restarts for each in after}
+        shop.leads_to(old)
+        kill(release)  # wherever that change has come to
+        traffic.reaches(old.name)
+    assert traffic.losses == []
+
+
+def test_when_the_leader_is_lost_another_takes_over_and_no_status_wavers(
+    release: Release, shop: Shop
+) -> None:
+    old, new = backends("old", "new")
+    with visited(shop, old, new) as traffic, told(shop) as programmed:
+        leader = eventually(lambda: release.leader)
+        [its] = [pod for pod in release.pods.all() if pod.name in leader]
+        its.vanish()
+        shop.leads_to(new)
+        traffic.reaches(new.name)
+        eventually(lambda: shop.route_is_told(generation=2))
+        assert release.leader not in {"", leader}
+        eventually(lambda: release.pods.ready(REPLICAS))
+    assert traffic.losses == []
+    assert set(programmed) == {"True"}
+
+
+@contextmanager
+def told(shop: Shop) -> Iterator[list[str]]:
+    """Have a list, complete at the end, of all that the Gateway has said of its proxies meanwhile."""
+    watch = [
+        "kubectl",
+        "get",
+        "gateway",
+        EDGE,
+        "--namespace",
+        shop.namespace,
+        "--watch",
+        "--output",
+        PROGRAMMED,
+    ]
+    said: list[str] = []
+    with TemporaryFile("w+") as out, subprocess.Popen(watch, stdout=out) as watching:  # noqa: S603  as written above
+        try:
+            yield said
+            assert watching.poll() is None, "it was watched to the end"
+        finally:
+            watching.terminate()
+        out.seek(0)
+        said += out.read().splitlines()
