@@ -3,14 +3,21 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from legation.permissions import Permission, of_cluster, of_namespaces, of_own_namespace
+from legation.permissions import (
+    Permission,
+    of_cluster,
+    of_default_namespace,
+    of_namespaces,
+    of_own_namespace,
+)
 from legation.yaml_text import yaml_text
 
 CHART = Path(__file__).parent / "helm" / "legation"
 FILE = CHART / "files" / "permissions.yaml"
 PREFACE = """# Made by `make chart` from legation/permissions.py, not by hand.
-# cluster: of objects without a namespace; own: where the control plane runs; managed, external: wherever
-# Gateways and backends may be, with proxies that are run for them or without.
+# cluster: of objects without a namespace; default: in the namespace where Events about them lie; own: where
+# the control plane runs; managed, external: wherever Gateways and backends may be, with proxies that are run for
+# them or without.
 """
 
 
@@ -18,6 +25,7 @@ def text() -> str:
     """Write the file that the chart's templates read."""
     scopes = {
         "cluster": of_cluster(),
+        "default": of_default_namespace(),
         "own": of_own_namespace(),
         "managed": of_namespaces(managed=True),
         "external": of_namespaces(managed=False),

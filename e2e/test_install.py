@@ -219,6 +219,9 @@ def test_in_some_namespaces_gateways_are_served_and_others_are_not_even_read(nam
     assert may("list", "secrets", "shop")
     assert not may("list", "secrets", namespace)
     assert not may("get", "secrets", "kube-system")
+    parameters = "--reuse-values --set gatewayClass.parameters.service.type=ClusterIP"
+    shell(f"helm upgrade edge deploy/helm/legation --namespace edge-system {parameters} --wait")
+    wait_for("shop", "jsonpath={.spec.type}=ClusterIP", "service/legation-side")
     assert complaints("edge-system", "edge-legation") == []
     assert "kind: ClusterRole\n" in follow("In some namespaces only", -1)
     kubectl("delete", "gateway", "side", "--namespace=shop")

@@ -46,16 +46,20 @@ class Permission(Struct, frozen=True, order=True):
 def of_namespaces(*, managed: bool) -> tuple[Permission, ...]:
     """Say what is needed wherever Gateways and backends may be."""
     known = _known(info for info in KINDS if info.namespaced)
-    telling = Permission("events.k8s.io", ("create", "get", "patch"), ("events",))  # patch: it happened again
     owning = Permission(GATEWAY_GROUP, ("update",), ("gateways/finalizers",))  # to block their deletion
     made = (*_by_group(MADE, OWN), owning) if managed else ()
-    return tuple(sorted((*known, telling, *made)))
+    return tuple(sorted((*known, *of_default_namespace(), *made)))
 
 
 def of_cluster() -> tuple[Permission, ...]:
     """Say what is needed of objects without a namespace."""
     versions = Permission(crds.GROUP, ("get",), (crds.PLURAL,), crds.NAMES)
     return tuple(sorted((*_known(info for info in KINDS if not info.namespaced), versions)))
+
+
+def of_default_namespace() -> tuple[Permission, ...]:
+    """Say what is needed where Events about objects without a namespace lie."""
+    return (Permission("events.k8s.io", ("create", "get", "patch"), ("events",)),)  # patch: it happened again
 
 
 def of_own_namespace() -> tuple[Permission, ...]:
