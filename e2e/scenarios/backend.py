@@ -26,9 +26,9 @@ class Backend:
         self.name = name
         self.port = 0
         self.beginnings: list[bytes] = []
-        self.ended = 0
+        self.ended = 0  # connections that nobody retired
         self.refused = 0  # connections that came to no handshake
-        self.retired = 0  # connections up to this number end with their next answer
+        self.retired = 0  # connections up to this one end with their next answer
         self.show(authority)
 
     @property
@@ -74,7 +74,7 @@ class Backend:
                 writer.write(_answer(f"{self.name} {number} {peer}", goes_on=goes_on))
                 await writer.drain()
         finally:
-            self.ended += 1
+            self.ended += number > self.retired
             writer.close()
             await writer.wait_closed()
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from string import Template
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from e2e.cluster.network import NODE_ADDRESS
 from e2e.kubectl import apply, eventually, read
@@ -98,20 +98,28 @@ class Shop(NamedTuple):
 
     def address(self) -> str:
         """Read where the Gateway says that it is reached, if its Envoys took all that they were sent."""
-        gateway = read("gateway", EDGE, "--namespace", self.namespace)
-        told = {each["type"]: each for each in gateway["status"]["conditions"]}
-        programmed = told.get("Programmed", {"status": "Unknown", "observedGeneration": 0})
-        if (
-            programmed["status"] != "True"
-            or programmed["observedGeneration"] != gateway["metadata"]["generation"]
-        ):
+        gateway = self._gateway()
+        told = _programmed(gateway)
+        newest = gateway["metadata"]["generation"]
+        if (told.get("status"), told.get("observedGeneration")) != ("True", newest):
             return ""
         return str(gateway["status"]["addresses"][0]["value"])
+
+    def programmed(self) -> dict[str, Any]:
+        """Read what the Gateway says of its Envoys."""
+        return _programmed(self._gateway())
 
     def route_is_told(self, generation: int) -> bool:
         """Say whether the route's status is about this generation of it."""
         [parent] = read("httproute", "shop", "--namespace", self.namespace)["status"]["parents"]
         return {each["observedGeneration"] for each in parent["conditions"]} == {generation}
+
+    def _gateway(self) -> dict[str, Any]:
+        return read("gateway", EDGE, "--namespace", self.namespace)
+
+
+def _programmed(gateway: dict[str, Any]) -> dict[str, Any]:
+    return next((dict(each) for each in gateway["status"]["conditions"] if each["type"] == "Programmed"), {})
 
 
 @contextmanager
