@@ -16,8 +16,8 @@ CHART = Path(__file__).parent / "helm" / "legation"
 FILE = CHART / "files" / "permissions.yaml"
 PREFACE = """# Made by `make chart` from legation/permissions.py, not by hand.
 # cluster: of objects without a namespace; default: in the namespace where Events about them lie; own: where
-# the control plane runs; managed, external: wherever Gateways and backends may be, with proxies that are run for
-# them or without.
+# the control plane runs; managed, external: wherever Gateways and backends may be, with proxies that are run
+# for them or without.
 """
 
 
