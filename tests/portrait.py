@@ -48,7 +48,7 @@ def routes(resources: Resources) -> dict[str, dict[str, list[str]]]:
     read = (route_pb2.RouteConfiguration.FromString(each.body) for each in resources[ROUTES].values())
     return {
         table.name: {
-            domain: [_route(route) for route in host.routes]
+            domain: [*(f"asks {each}" for each in host.typed_per_filter_config), *map(_route, host.routes)]
             for host in table.virtual_hosts
             for domain in host.domains
         }
@@ -295,12 +295,22 @@ def _network(chain: listener_components_pb2.FilterChain) -> Iterable[str]:
     [last] = chain.filters
     read = opened(last.typed_config)
     if last.name.endswith("http_connection_manager"):
-        return [f"routes {read.rds.route_config_name}"]
+        asked = [_question(each) for each in read.http_filters if each.name.startswith("legation/ask/")]
+        return [f"{''.join(asked)}routes {read.rds.route_config_name}"]
     parts = read.weighted_clusters.clusters
     total = sum(part.weight for part in parts)
     return (
         [read.cluster] if read.cluster else [f"{Fraction(part.weight, total)} {part.name}" for part in parts]
     )
+
+
+def _question(asking: Any) -> str:  # noqa: ANN401  generated, without annotations
+    read = opened(asking.typed_config)
+    grpc = read.grpc_service.envoy_grpc.cluster_name
+    whom = f"{grpc} by gRPC" if grpc else f"{read.http_service.server_uri.cluster}"
+    path = f" below {read.http_service.path_prefix}" if read.http_service.path_prefix else ""
+    when = ", where a host says so" if asking.disabled else ""
+    return f"asks {whom}{path} ({asking.name}{when}), then "
 
 
 def _by_hash(matcher: Any) -> Iterator[str]:  # noqa: ANN401  generated, without annotations

@@ -84,6 +84,25 @@ source = st.one_of(
     st.fixed_dictionaries({"from": st.just("Selector"), "selector": selector}),
 )
 
+listener_filter = st.one_of(
+    st.fixed_dictionaries(
+        {
+            "type": st.just("ExternalAuth"),
+            "externalAuth": st.fixed_dictionaries(
+                {
+                    "protocol": pick("HTTP", "GRPC"),
+                    "backendRef": st.fixed_dictionaries(
+                        {"name": names, "port": ports}, optional={"namespace": namespaces}
+                    ),
+                },
+                optional={"forwardBody": pick({"maxSize": 0}, {"maxSize": 9}), "http": pick({"path": "/a"})},
+            ),
+        }
+    ),
+    pick(
+        {"type": "ExtensionRef", "extensionRef": {"group": "other.test", "kind": "Filter", "name": "a"}},
+    ),
+)
 listener = st.fixed_dictionaries(
     {
         "name": names,
@@ -102,6 +121,7 @@ listener = st.fixed_dictionaries(
             ),
         ),
         "allowedRoutes": st.fixed_dictionaries({"namespaces": source}),
+        "filters": optional(requests=some(listener_filter, 1)),
     },
 )
 parent = st.fixed_dictionaries(

@@ -12,7 +12,7 @@ from translator.memo import Rows, Table, query
 from translator.names import Name, Ref, ServicePort
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.listener_set import ListenerSet
-from translator.rules import attachment, backend_tls, gateways, grants, listener_sets, reach
+from translator.rules import attachment, backend_tls, gateways, grants, listener_filters, listener_sets, reach
 from translator.rules import endpoints as addresses
 from translator.rules.backend_tls_status import backend_tls_status
 from translator.rules.backends import Backend
@@ -30,6 +30,8 @@ INDEXES: tuple[Index[Any], ...] = (
     gateways.CLASSES_BY_CONTROLLER,
     gateways.GATEWAYS_BY_CLASS,
     grants.GRANTS_BY_NAMESPACE,
+    listener_filters.GATEWAYS_BY_SERVICE,
+    listener_filters.SETS_BY_SERVICE,
     listener_sets.SETS_BY_GATEWAY,
     *attachment.ROUTES_BY_PARENT.values(),
     *reach.ROUTES_BY_SERVICE.values(),

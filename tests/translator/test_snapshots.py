@@ -6,6 +6,7 @@ from typing import Any
 
 from envoy.config.listener.v3 import listener_components_pb2
 from envoy.config.route.v3 import route_components_pb2
+from envoy.extensions.filters.http.ext_authz.v3 import ext_authz_pb2
 from envoy.extensions.filters.network.http_connection_manager.v3 import http_connection_manager_pb2
 from envoy.extensions.filters.network.tcp_proxy.v3 import tcp_proxy_pb2
 from envoy.extensions.filters.udp.udp_proxy.v3 import route_pb2
@@ -92,6 +93,8 @@ def _targets(part: Message) -> Iterator[str]:
         yield part.cluster
     if isinstance(part, route_components_pb2.RouteAction | tcp_proxy_pb2.TcpProxy):
         yield from [part.cluster] if part.cluster else [each.name for each in part.weighted_clusters.clusters]
+    if isinstance(part, ext_authz_pb2.ExtAuthz):
+        yield part.http_service.server_uri.cluster or part.grpc_service.envoy_grpc.cluster_name
     if isinstance(part, route_components_pb2.RouteAction):
         yield from (each.cluster for each in part.request_mirror_policies)
 

@@ -1,15 +1,19 @@
 """How Envoy speaks HTTP with clients: the same at every port, but for the route table."""
 
+from collections.abc import Iterable, Sequence
+
 from envoy.config.listener.v3 import listener_components_pb2
 from envoy.extensions.filters.http.cors.v3 import cors_pb2
 from envoy.extensions.filters.http.fault.v3 import fault_pb2
 from envoy.extensions.filters.http.router.v3 import router_pb2
 from envoy.extensions.filters.network.http_connection_manager.v3 import http_connection_manager_pb2
 
+from translator.envoy.asking import filters
 from translator.envoy.config_source import OVER_ADS
 from translator.envoy.cors import CORS
 from translator.envoy.encode import encode, packed
 from translator.envoy.forwards import FAULT
+from translator.rules.listener_filters import Question
 from translator.rules.tables import Table
 
 KIB = 1024
@@ -57,11 +61,25 @@ PREPARED = encode(
 )
 
 
-def manager(table: Table) -> listener_components_pb2.Filter:
+def manager(table: Table, asked: Sequence[Question] = ()) -> listener_components_pb2.Filter:
     """Build the filter that speaks HTTP and sends requests where a route table says."""
     built = http_connection_manager_pb2.HttpConnectionManager.FromString(PREPARED)
+    if asked:
+        _ask_first(built, filters(asked, by_host=not table.listener))
     built.stat_prefix = built.rds.route_config_name = str(table)
     built.rds.config_source.ParseFromString(OVER_ADS)
     return listener_components_pb2.Filter(
         name="envoy.filters.network.http_connection_manager", typed_config=packed(built)
     )
+
+
+def _ask_first(
+    built: http_connection_manager_pb2.HttpConnectionManager,
+    asking: Iterable[http_connection_manager_pb2.HttpFilter],
+) -> None:
+    """Put questions before all else, and have every filter look at the route that is chosen after them."""
+    others = [*built.http_filters]
+    for other in others:  # which do nothing unless that route says so
+        other.disabled = False
+    del built.http_filters[:]
+    built.http_filters.extend((*asking, *others))

@@ -5,6 +5,7 @@ from envoy.config.listener.v3 import listener_components_pb2, listener_pb2
 from envoy.extensions.filters.listener.tls_inspector.v3 import tls_inspector_pb2
 from envoy.extensions.transport_sockets.tls.v3 import common_pb2, tls_pb2
 
+from translator.envoy.asking import whom
 from translator.envoy.config_source import served_secret
 from translator.envoy.encode import encode, packed
 from translator.envoy.http import manager
@@ -48,9 +49,9 @@ def build(bound: Bound, stands: Site) -> Resource:
     built = _bound(stands, bound)
     plan = stands.plan
     match plan:
-        case HttpPort(table):
-            built.filter_chains.add().filters.append(manager(table))
-            return Resource(encode(built), tables=(str(table),))
+        case HttpPort(table, asked):
+            built.filter_chains.add().filters.append(manager(table, asked))
+            return Resource(encode(built), targets=whom(asked), tables=(str(table),))
         case TlsPort(chains):
             return _tls(built, chains)
         case TcpPort(streams):
@@ -87,10 +88,11 @@ def _tls(built: listener_pb2.Listener, chains: tuple[Chain, ...]) -> Resource:
     named = {certificate_name(secret) for tls in ended for secret in tls.certificates}
     named |= {str(tls.proof.trust) for tls in ended if tls.proof}
     streams = {name for chain in chains if isinstance(chain.then, Streams) for name in targets(chain.then)}
+    asked = {name for chain in chains for name in whom(chain.asked)}
     tables = {str(chain.then) for chain in chains if isinstance(chain.then, Table)}
     return Resource(
         encode(built),
-        targets=tuple(sorted(streams)),
+        targets=tuple(sorted(streams | asked)),
         secrets=tuple(sorted(named)),
         tables=tuple(sorted(tables)),
     )
@@ -103,7 +105,7 @@ def _chain(chain: Chain, name: str) -> listener_components_pb2.FilterChain:
         built.filter_chain_match.server_names.append(chain.hostname)
     match chain.then:
         case Table() as table:
-            built.filters.append(manager(table))
+            built.filters.append(manager(table, chain.asked))
         case Streams() as streams:
             built.filters.append(tcp_proxy(streams, name))
     if chain.tls is not None:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from envoy.config.route.v3 import route_components_pb2, route_pb2
 from envoy.type.v3 import percent_pb2
 
+from translator.envoy.asking import enable
 from translator.envoy.encode import element, encode
 from translator.envoy.forwards import forwarded, legs
 from translator.envoy.headers import change_response
@@ -19,6 +20,7 @@ from translator.rules.backends import Backend
 from translator.rules.filters import Redirect
 from translator.rules.gateways import BINDING
 from translator.rules.http_routes import Fail, Forward, HttpRule, Split
+from translator.rules.listener_filters import Question
 from translator.rules.mirrors import ALL
 from translator.rules.tables import Entry, Table
 from translator.world import World
@@ -63,12 +65,14 @@ def join(table: Table, parts: Sequence[Part]) -> Resource:
 def virtual_host(world: World, table: Table, hostname: str) -> Part:
     """Build one virtual host, its routes in the order in which requests try them."""
     seen = table._replace(port=table.port + world.fact(BINDING).port_offset)  # by clients, so by redirects
-    return build(seen, hostname, tables.virtual_host(world, table, hostname))
+    entries = tables.virtual_host(world, table, hostname)
+    return build(seen, hostname, entries, tables.asked(world, table, hostname))
 
 
-def build(table: Table, hostname: str, entries: Sequence[Entry]) -> Part:
-    """Build a virtual host from what it answers."""
+def build(table: Table, hostname: str, entries: Sequence[Entry], asked: Sequence[Question] = ()) -> Part:
+    """Build a virtual host from what it answers, and what is asked before."""
     host = route_components_pb2.VirtualHost(name=hostname, domains=[hostname])
+    enable(host, asked)
     for entry in entries:
         route = route_components_pb2.Route(name=entry.name, match=route_match(entry.match))
         host.routes.extend(_acting(route, entry.rule, Seen(table, hostname)))

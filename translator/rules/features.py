@@ -62,6 +62,7 @@ EXPERIMENTAL = (
     "GatewayAddressRoutability",
     "GatewayAddressRoutabilityCluster",
     "HTTPRouteDestinationPortMatching",
+    "GatewayListenerFilters",
 )
 
 

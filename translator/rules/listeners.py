@@ -13,6 +13,7 @@ from translator.rules.certificates import server_certificate
 from translator.rules.frontend_validation import NOTHING_ASKED, ClientProof, clients
 from translator.rules.grants import Pointee, Pointer, permitted
 from translator.rules.hostnames import EVERY
+from translator.rules.listener_filters import questions
 from translator.rules.listener_sets import Slot, declared, slots
 from translator.rules.managed import ADMIN_PORT, PROBES_PORT, is_managed
 from translator.verdict import Condition, Refused, fails, holds
@@ -66,6 +67,7 @@ def judge(world: World, slot: Slot) -> Listening:
     passthrough = listener.tls is not None and listener.tls.mode == "Passthrough"
     certificates, wrong_certificates = ((), ()) if passthrough else _certificates(world, slot, listener)
     is_https = listener.protocol == "HTTPS"
+    filtered = questions(world, slot)
     asked = clients(world, slot.gateway, listener.port) if is_https else NOTHING_ASKED
     return Listening(
         port=listener.port,
@@ -75,8 +77,8 @@ def judge(world: World, slot: Slot) -> Listening:
         kinds=kinds,
         certificates=certificates,
         conflict=conflicts(world, slot.gateway).get(slot),
-        refusal=_refusal(listener) or _taken(world, slot, listener) or asked.refusal,
-        unresolved=wrong_kinds + wrong_certificates + asked.unresolved,
+        refusal=_refusal(listener) or _taken(world, slot, listener) or filtered.refusal or asked.refusal,
+        unresolved=wrong_kinds + wrong_certificates + filtered.unresolved + asked.unresolved,
         proof=asked.proof,
         warnings=asked.warnings,
     )
@@ -144,8 +146,8 @@ def _clash(one: Listener, other: Listener) -> tuple[str, str] | None:
 def _refusal(listener: Listener) -> Refused | None:
     if listener.protocol not in KINDS:
         return Refused("UnsupportedProtocol", f"protocol {listener.protocol} is none of {', '.join(KINDS)}")
-    if listener.filters is not None:
-        return Refused("UnsupportedValue", "filters: listener filters are not supported yet")
+    if listener.protocol not in ("HTTP", "HTTPS") and listener.filters is not None:
+        return Refused("UnsupportedValue", f"filters: they are for HTTP and HTTPS, not {listener.protocol}")
     for key in listener.tls.options if listener.tls else ():
         if "/" not in key or key.startswith("legation.dev/"):
             return Refused("UnsupportedValue", f"tls.options: {key} is not known")

@@ -79,8 +79,8 @@ def host_backends(world: World, table: Table, hostname: str) -> frozenset[Backen
 def _chains(world: World, bound: Bound) -> tuple[Chain, ...]:
     """Return what stands at a port as if it were told apart by server name, which only TLS is."""
     match plan(world, bound):
-        case HttpPort(table):
-            return (Chain(None, None, table),)
+        case HttpPort(table, asked):
+            return (Chain(None, None, table, asked),)
         case TlsPort(chains):
             return chains
         case TcpPort(streams) | UdpPort(streams):
@@ -88,11 +88,12 @@ def _chains(world: World, bound: Bound) -> tuple[Chain, ...]:
 
 
 def _backends(world: World, chain: Chain) -> Iterable[Backend]:
+    yield from (each.whom for each in chain.asked if isinstance(each.whom, Backend))
     match chain.then:
         case Streams(shares):
-            return (share.target for share in shares if share.weight and isinstance(share.target, Backend))
+            yield from (each.target for each in shares if each.weight and isinstance(each.target, Backend))
         case Table() as table:
-            return table_backends(world, table)
+            yield from table_backends(world, table)
 
 
 def _openings(world: World, hops: Iterable[Hop]) -> Iterator[_Opening]:

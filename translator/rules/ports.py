@@ -14,6 +14,7 @@ from translator.rules.backends import Traffic
 from translator.rules.frontend_validation import ClientProof
 from translator.rules.gateways import BINDING, refusal
 from translator.rules.hostnames import EVERY, specificity
+from translator.rules.listener_filters import Question, questions
 from translator.rules.listener_sets import Slot, age, slots
 from translator.rules.listeners import Listening
 from translator.rules.streams import NOWHERE, Streams, streams
@@ -46,12 +47,14 @@ class Chain(Struct, frozen=True):
     hostname: str | None
     tls: Terminate | None  # None passes the client's TLS through
     then: Table | Streams
+    asked: tuple[Question, ...] = ()
 
 
 class HttpPort(Struct, frozen=True):
     """Cleartext HTTP."""
 
     table: Table
+    asked: tuple[Question, ...] = ()  # by all listeners here; each host has its own
 
 
 class TlsPort(Struct, frozen=True):
@@ -106,7 +109,8 @@ def plan(world: World, bound: Bound) -> HttpPort | TlsPort | TcpPort | UdpPort:
     slot, first = served[0]
     match listeners.FAMILIES[first.protocol]:
         case "HTTP":
-            return HttpPort(Table(bound.gateway, bound.port))
+            asked = (each for slot, _ in served for each in questions(world, slot).asked)
+            return HttpPort(Table(bound.gateway, bound.port), tuple(asked))
         case "TLS":
             return TlsPort(_chains(world, bound))
         case "UDP":
@@ -139,7 +143,7 @@ def _listener_chains(world: World, bound: Bound, slot: Slot, each: Listening) ->
     tls = None if each.passthrough else Terminate(each.certificates, each.proof)
     if each.protocol == "HTTPS":
         table = Table(bound.gateway, bound.port, str(slot))
-        return (Chain(_server_name(each.hostname), tls, table),)
+        return (Chain(_server_name(each.hostname), tls, table, questions(world, slot).asked),)
     traffic = Traffic.PASSTHROUGH if each.passthrough else Traffic.TERMINATED
     return tuple(
         Chain(_server_name(hostname), tls, streams(world, Ref("TLSRoute", name), traffic))

@@ -10,7 +10,10 @@ from translator.objects.references import BackendRef
 from translator.rules import listeners
 from translator.rules.attachment import ROUTES, Route, parents
 from translator.rules.backends import Backend, Traffic
+from translator.rules.gateways import ours
 from translator.rules.http_routes import rules
+from translator.rules.listener_filters import GATEWAYS_BY_SERVICE, SETS_BY_SERVICE, asks
+from translator.rules.listener_sets import Slot, gateway_of, slots
 from translator.rules.mirrors import asked, mirrored
 from translator.rules.streams import streams
 from translator.world import Index, World
@@ -42,7 +45,8 @@ def gateways_to(world: World, port: ServicePort) -> tuple[Name, ...]:
         for kind, index in ROUTES_BY_SERVICE.items()
         for name in world.names_where(index, port.service)
     )
-    return tuple(sorted({gateway for route in routes for gateway in _leads(world, route, port)}))
+    found = {gateway for route in routes for gateway in _leads(world, route, port)}
+    return tuple(sorted(found | {slot.gateway for slot in _asking(world, port)}))
 
 
 @query
@@ -54,6 +58,14 @@ def opened(world: World, route: Ref) -> frozenset[ServicePort]:
         traffic = Traffic.TERMINATED if route.kind == "TLSRoute" else Traffic.TCP
         found = [share.target for share in streams(world, route, traffic).shares]
     return frozenset(target.port for target in found if isinstance(target, Backend))
+
+
+def _asking(world: World, port: ServicePort) -> Iterator[Slot]:
+    """Name the listeners that ask a Service port before any route is chosen."""
+    joined = (gateway_of(world, name) for name in world.names_where(SETS_BY_SERVICE, port.service))
+    for gateway in {*world.names_where(GATEWAYS_BY_SERVICE, port.service), *joined}:
+        if gateway is not None and gateway in ours(world):
+            yield from (slot for slot in slots(world, gateway) if asks(world, slot, port))
 
 
 def _leads(world: World, route: Ref, port: ServicePort) -> Iterator[Name]:

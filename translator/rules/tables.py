@@ -17,6 +17,7 @@ from translator.rules import listeners
 from translator.rules.attachment import ROUTES, attached
 from translator.rules.hostnames import EVERY, narrowest, specificity
 from translator.rules.http_routes import Fail, HttpRule, rules
+from translator.rules.listener_filters import Question, questions
 from translator.rules.listener_sets import Slot, age, slots
 from translator.rules.matches import HttpMatch, PathPrefix
 from translator.world import World
@@ -45,6 +46,8 @@ class Entry(Struct, frozen=True):
 MISDIRECTED = Entry(
     HttpMatch(PathPrefix("/")), HttpRule(Fail(421, "the name is another listener's")), "misdirected"
 )
+# What a host is asked about is known from a route of its: so there is one for whatever no other takes.
+UNROUTED = Entry(HttpMatch(PathPrefix("/")), HttpRule(Fail(404, "no route takes it")), "unrouted")
 
 
 class Placed(NamedTuple):
@@ -59,12 +62,12 @@ def hostnames(world: World, table: Table) -> tuple[str, ...]:
     """Return the virtual hosts of a table: exact names, `*.` suffixes, or `*`; each at most once.
 
     Listeners' names are among them even when no route serves them: they keep wider names off. Only the name
-    that covers all has nothing to keep off, unless it is another listener's.
+    that covers all has nothing to keep off, unless it is another listener's, or there is somebody to ask.
     """
     claimed = {
         each.hostname
         for slot, each in distinct(world, table.gateway, table.port)
-        if each.hostname != EVERY or _is_foreign(slot, table)
+        if each.hostname != EVERY or _is_foreign(slot, table) or questions(world, slot).asked
     }
     return tuple(sorted({*_placed(world, table), *claimed}))
 
@@ -83,7 +86,17 @@ def virtual_host(world: World, table: Table, hostname: str) -> tuple[Entry, ...]
             for place, ranked in enumerate(read.matches):
                 order = (precision, tuple(-n for n in ranked.rank), elder, number, place)
                 found.append((order, Entry(ranked.match, read.rule, f"{placed.route} rule {number}")))
-    return tuple(entry for _, entry in sorted(found, key=lambda pair: pair[0]))
+    last = (UNROUTED,) if asked(world, table, hostname) else ()
+    return (*(entry for _, entry in sorted(found, key=lambda pair: pair[0])), *last)
+
+
+@query
+def asked(world: World, table: Table, hostname: str) -> tuple[Question, ...]:
+    """Return what is asked about every request for a host, where that does not hold for a whole table."""
+    slot = owner(world, table.gateway, table.port, hostname)
+    if table.listener or slot is None or not listeners.judge(world, slot).served:
+        return ()
+    return questions(world, slot).asked
 
 
 @query
@@ -148,12 +161,12 @@ def _guests(world: World, table: Table, hostname: str) -> tuple[Placed, ...]:
 
     A route that comes by several names counts once, by the most precise of them.
     """
-    placed = _placed(world, table)
     slot = owner(world, table.gateway, table.port, hostname)
     best: dict[Ref, Placed] = {}
     for name in _wider(hostname):
-        if name in placed and owner(world, table.gateway, table.port, name) == slot:
-            for each in placed[name]:
+        placed = _placed.at(world, name, table)
+        if placed and owner(world, table.gateway, table.port, name) == slot:
+            for each in placed:
                 known = best.get(each.route)
                 if known is None or specificity(each.written) > specificity(known.written):
                     best[each.route] = each

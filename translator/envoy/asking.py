@@ -1,0 +1,88 @@
+"""Services that are asked about requests: an Envoy filter for each question, before routes are chosen.
+
+An answer may change what routes are matched by, so they are chosen after the last one; but nobody may say
+that a request is for another host. Whoever cannot be asked has said no.
+"""
+
+from collections.abc import Iterable
+
+from envoy.config.route.v3 import route_components_pb2
+from envoy.extensions.filters.http.ext_authz.v3 import ext_authz_pb2
+from envoy.extensions.filters.network.http_connection_manager.v3 import http_connection_manager_pb2
+from envoy.type.matcher.v3 import string_pb2
+
+from translator.envoy.clusters import REFUSED
+from translator.envoy.encode import encode, packed
+from translator.rules.backends import Backend
+from translator.rules.listener_filters import Question
+
+ANY_HEADER = "[^:].*"  # no pseudo-header; the host's are kept from changes in any case
+TIMEOUT = 10
+PREPARED = encode(
+    ext_authz_pb2.ExtAuthz(
+        transport_api_version="V3",
+        clear_route_cache=True,
+        status_on_error={"code": "ServiceUnavailable"},
+        validate_mutations=True,
+        decoder_header_mutation_rules={},  # whose defaults leave the host and Envoy's own headers alone
+    )
+)
+ENABLED = encode(packed(ext_authz_pb2.ExtAuthzPerRoute(check_settings={})))
+
+
+def filters(asked: Iterable[Question], *, by_host: bool) -> Iterable[http_connection_manager_pb2.HttpFilter]:
+    """Build the filters that ask; where hosts of several listeners meet, each host says which are its own."""
+    for question in asked:
+        yield http_connection_manager_pb2.HttpFilter(
+            name=_name(question), typed_config=packed(_asking(question)), disabled=by_host
+        )
+
+
+def enable(host: route_components_pb2.VirtualHost, asked: Iterable[Question]) -> None:
+    """Have all requests for a host asked about."""
+    for question in asked:
+        host.typed_per_filter_config[_name(question)].ParseFromString(ENABLED)
+
+
+def whom(asked: Iterable[Question]) -> tuple[str, ...]:
+    """Name the clusters that are asked."""
+    return tuple(sorted({_cluster(question) for question in asked}))
+
+
+def _name(question: Question) -> str:
+    return f"legation/ask/{question.name}"
+
+
+def _cluster(question: Question) -> str:
+    return str(question.whom) if isinstance(question.whom, Backend) else REFUSED
+
+
+def _asking(question: Question) -> ext_authz_pb2.ExtAuthz:
+    built = ext_authz_pb2.ExtAuthz.FromString(PREPARED)
+    if question.by_grpc:
+        built.grpc_service.envoy_grpc.cluster_name = _cluster(question)
+        built.grpc_service.timeout.seconds = TIMEOUT
+    else:
+        _over_http(built.http_service, question)
+    if question.shown:
+        built.allowed_headers.patterns.extend(map(_exactly, question.shown))
+    if question.body:
+        built.with_request_body.max_request_bytes = question.body  # more is answered 413
+        built.with_request_body.pack_as_bytes = question.by_grpc
+    return built
+
+
+def _over_http(service: ext_authz_pb2.HttpService, question: Question) -> None:
+    service.server_uri.uri = f"http://{_cluster(question)}"
+    service.server_uri.cluster = _cluster(question)
+    service.server_uri.timeout.seconds = TIMEOUT
+    service.path_prefix = question.path
+    taken = service.authorization_response.allowed_upstream_headers.patterns
+    if question.taken:
+        taken.extend(map(_exactly, question.taken))
+    else:
+        taken.add(safe_regex={"regex": ANY_HEADER})
+
+
+def _exactly(header: str) -> string_pb2.StringMatcher:
+    return string_pb2.StringMatcher(exact=header, ignore_case=True)

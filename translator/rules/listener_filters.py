@@ -1,0 +1,125 @@
+"""Listener filters: services that are asked about every request before any route is chosen.  GEP-5224.
+
+They are asked in the order in which they are written, and the first that says no answers the client. Where
+one cannot be asked nobody can say yes, so requests fail; a filter of another type refuses its listener.
+"""
+
+from msgspec import Struct
+
+from translator.memo import query
+from translator.names import Name, ServicePort
+from translator.objects.filters import HTTPExternalAuthFilter
+from translator.objects.gateway import Gateway
+from translator.objects.listener_set import ListenerSet
+from translator.objects.listeners import Listener, ListenerFilter
+from translator.objects.references import GATEWAY_GROUP
+from translator.rules.backends import Backend, Traffic, resolve
+from translator.rules.grants import Pointee, Pointer
+from translator.rules.listener_sets import Slot, declared
+from translator.verdict import Refused
+from translator.world import Index, World
+
+
+class Question(Struct, frozen=True):
+    """What a service is asked about every request of a listener."""
+
+    name: str  # of the listener, and its place there
+    whom: Backend | Refused
+    by_grpc: bool
+    path: str = ""  # goes before the request's own
+    shown: tuple[str, ...] = ()  # headers that the service sees besides those that it always does
+    taken: tuple[str, ...] = ()  # headers of its answer that requests get; none means all but the host's
+    body: int = 0  # how many bytes of the request it sees; requests with more are refused
+
+
+class Questions(Struct, frozen=True):
+    """All that is asked before routes of a listener are looked at, and what is wrong with it."""
+
+    asked: tuple[Question, ...] = ()
+    refusal: Refused | None = None
+    unresolved: tuple[Refused, ...] = ()
+
+
+def _services(one: Gateway | ListenerSet) -> list[Name]:
+    return [
+        Name(ref.namespace or one.metadata.namespace, ref.name)
+        for listener in one.spec.listeners
+        for each in _written(listener)
+        if each.external_auth is not None
+        for ref in (each.external_auth.backend_ref,)
+    ]
+
+
+GATEWAYS_BY_SERVICE = Index(Gateway, _services)
+SETS_BY_SERVICE = Index(ListenerSet, _services)
+
+
+@query
+def questions(world: World, slot: Slot) -> Questions:
+    """Read what a listener asks about its requests."""
+    written = _written(declared(world, slot))
+    for number, each in enumerate(written):
+        if (wrong := _refusal(each, f"filters.requests[{number}]")) is not None:
+            return Questions((), wrong, _strange(each, number))
+    asked = tuple(
+        _question(world, slot, number, each.external_auth)
+        for number, each in enumerate(written)
+        if each.external_auth is not None
+    )
+    return Questions(asked, None, tuple(each.whom for each in asked if isinstance(each.whom, Refused)))
+
+
+def asks(world: World, slot: Slot, port: ServicePort) -> bool:
+    """Tell whether a listener asks a Service port."""
+    found = (each.whom for each in questions(world, slot).asked)
+    return any(isinstance(each, Backend) and each.port == port for each in found)
+
+
+def _written(listener: Listener) -> tuple[ListenerFilter, ...]:
+    return listener.filters.requests if listener.filters else ()
+
+
+def _refusal(written: ListenerFilter, where: str) -> Refused | None:
+    if written.external_auth is None:
+        return Refused("UnsupportedValue", f"{where}: filters of type {written.type} are not supported")
+    path = written.external_auth.http.path if written.external_auth.http else None
+    if path and any(part in (".", "..") or "%" in part for part in path.split("/")):
+        return Refused(
+            "InvalidListenerFilter", f"{where}: path {path} must be plain: no dots, nothing escaped"
+        )
+    return None
+
+
+def _strange(written: ListenerFilter, number: int) -> tuple[Refused, ...]:
+    ref = written.extension_ref
+    if ref is None:
+        return ()
+    message = f"filters.requests[{number}]: {ref.kind} {ref.name} of group {ref.group!r} is not known here"
+    return (Refused("InvalidListenerFilterRef", message),)
+
+
+def _question(world: World, slot: Slot, number: int, asked: HTTPExternalAuthFilter) -> Question:
+    by_grpc = asked.protocol == "GRPC"
+    ref, owner = asked.backend_ref, slot.owner
+    pointer = Pointer(GATEWAY_GROUP, owner.kind, owner.name.namespace)
+    pointee = Pointee(ref.group, ref.kind, Name(ref.namespace or owner.name.namespace, ref.name))
+    whom = resolve(world, pointer, pointee, ref.port, Traffic.GRPC if by_grpc else Traffic.HTTP)
+    if isinstance(whom, Refused):
+        reason = whom.reason if whom.reason == "RefNotPermitted" else "InvalidListenerFilterRef"
+        whom = Refused(reason, f"filters.requests[{number}]: {whom.message}")
+    http = None if by_grpc else asked.http
+    shown = asked.grpc.allowed_headers if by_grpc and asked.grpc else http.allowed_headers if http else ()
+    return Question(
+        name=f"{slot}/{number}",
+        whom=whom,
+        by_grpc=by_grpc,
+        path=_prefix(http.path if http else None),
+        shown=shown,
+        taken=http.allowed_response_headers if http else (),
+        body=asked.forward_body.max_size if asked.forward_body else 0,
+    )
+
+
+def _prefix(path: str | None) -> str:
+    inner = (path or "").strip("/")
+    return f"/{inner}" if inner else ""
