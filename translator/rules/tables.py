@@ -46,7 +46,7 @@ class Entry(Struct, frozen=True):
 MISDIRECTED = Entry(
     HttpMatch(PathPrefix("/")), HttpRule(Fail(421, "the name is another listener's")), "misdirected"
 )
-# What a host is asked about is known from a route of its: so there is one for whatever no other takes.
+# Envoy learns from a route what is asked about its host: so there is one for whatever no other takes.
 UNROUTED = Entry(HttpMatch(PathPrefix("/")), HttpRule(Fail(404, "no route takes it")), "unrouted")
 
 
@@ -161,12 +161,12 @@ def _guests(world: World, table: Table, hostname: str) -> tuple[Placed, ...]:
 
     A route that comes by several names counts once, by the most precise of them.
     """
+    placed = _placed(world, table)
     slot = owner(world, table.gateway, table.port, hostname)
     best: dict[Ref, Placed] = {}
     for name in _wider(hostname):
-        placed = _placed.at(world, name, table)
-        if placed and owner(world, table.gateway, table.port, name) == slot:
-            for each in placed:
+        if name in placed and owner(world, table.gateway, table.port, name) == slot:
+            for each in placed[name]:
                 known = best.get(each.route)
                 if known is None or specificity(each.written) > specificity(known.written):
                     best[each.route] = each
