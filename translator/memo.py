@@ -4,6 +4,10 @@ A query is a function of names that learns about the world only through other qu
 Touching an input marks its readers stale, transitively. Asking for a stale result first refreshes what it
 read last time, in the same order, and runs the function again only if one of those values differs; an equal
 result stops the change there.
+
+Where a result is a long mapping of which most readers want one entry, the query is keyed: readers of an entry
+turn stale only when that entry differs. For that, a stale keyed result is made fresh before anything else is
+answered, those of a lower rank first.
 """
 
 from collections import Counter
@@ -14,6 +18,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 P = ParamSpec("P")
 R = TypeVar("R")
+K = TypeVar("K")
 V = TypeVar("V")
 Names = tuple[Any, ...]
 
@@ -41,6 +46,37 @@ def query(function: Callable[Concatenate[W, P], R]) -> Callable[Concatenate[W, P
     return remembered
 
 
+class Keyed(Generic[W, P, K, V]):
+    """A query for a mapping that can be asked for one entry; it reads keyed queries of lower ranks only."""
+
+    def __init__(self, function: Callable[Concatenate[W, P], Mapping[K, V]], rank: int) -> None:
+        """Remember mappings, and entries of them."""
+        self.__wrapped__ = function
+        self.__name__ = function.__name__
+        self.rank = rank
+        self.at = query(self._entry)
+
+    def __call__(self, world: W, /, *names: P.args, **keywords: P.kwargs) -> Mapping[K, V]:
+        """Return the whole mapping."""
+        assert not keywords, "a query's names are given by position"
+        answer: Mapping[K, V] = world.memory.recall(self, world, names)
+        return answer
+
+    def _entry(self, world: W, /, key: K, *names: P.args, **keywords: P.kwargs) -> V | None:
+        return self(world, *names, **keywords).get(key)
+
+
+def keyed(
+    rank: int,
+) -> Callable[[Callable[Concatenate[W, P], Mapping[K, V]]], Keyed[W, P, K, V]]:
+    """Remember mappings that are mostly read entry by entry: `taken.at(world, key, *names)`."""
+
+    def decorate(function: Callable[Concatenate[W, P], Mapping[K, V]]) -> Keyed[W, P, K, V]:
+        return Keyed(function, rank)
+
+    return decorate
+
+
 class Cell:
     """One remembered result: what it read, who read it, and when it last differed."""
 
@@ -50,6 +86,7 @@ class Cell:
         "failure",
         "names",
         "question",
+        "rank",
         "readers",
         "reads",
         "running",
@@ -62,6 +99,7 @@ class Cell:
     def __init__(self, question: Callable[..., Any], names: Names) -> None:
         """Begin without a result: stale, so that the first question computes it."""
         self.question = question
+        self.rank = question.rank if isinstance(question, Keyed) else None
         self.names = names
         self.value: Any = None
         self.failure: Exception | None = None
@@ -83,6 +121,9 @@ class Memory:
         self._cells: dict[tuple[Callable[..., Any], Names], Cell] = {}
         self._running: list[Cell] = []
         self._unread: dict[Cell, None] = {}
+        self._held: dict[
+            int, list[Cell]
+        ] = {}  # stale keyed results, by rank
         self._revision = 0
 
     def __len__(self) -> int:
@@ -91,6 +132,8 @@ class Memory:
 
     def recall(self, question: Callable[..., Any], world: Remembers, names: Names) -> Any:
         """Return the result for these names, computed anew only where something it read has changed."""
+        if self._held and not self._running:
+            self.settle(world)
         cell = self.cell(question, names)
         if self._running:
             reader = self._running[-1]
@@ -117,15 +160,15 @@ class Memory:
         if (cell := self._cells.get((question, names))) is None:
             return
         self._revision += 1
-        turned = [cell]
-        while turned:
-            cell = turned.pop()
-            if cell.stale:
-                continue
-            cell.stale = True
-            if cell.due is not None:
-                cell.due.add(cell.names)
-            turned.extend(cell.readers)
+        self._spread([cell])
+
+    def settle(self, world: Remembers) -> None:
+        """Make keyed results fresh, so that whoever reads one of their entries knows whether it differs."""
+        while self._held:
+            rank = min(self._held)
+            for cell in self._held.pop(rank):
+                if cell.stale and cell.readers:
+                    self._refresh(cell, world)
 
     def release(self, cell: Cell) -> None:
         """Let go of a result that a table kept; it is forgotten unless something else reads it."""
@@ -140,6 +183,20 @@ class Memory:
                 continue
             self._cells.pop((cell.question, cell.names), None)
             self._unlink(cell, cell.reads)
+
+    def _spread(self, turned: list[Cell]) -> None:
+        """Mark results stale, and whatever was made from them, up to keyed ones."""
+        while turned:
+            cell = turned.pop()
+            if cell.stale:
+                continue
+            cell.stale = True
+            if cell.due is not None:
+                cell.due.add(cell.names)
+            if cell.rank is None:
+                turned.extend(cell.readers)
+            else:
+                self._held.setdefault(cell.rank, []).append(cell)
 
     def _refresh(self, cell: Cell, world: Remembers) -> None:
         """Make a stale cell fresh, running it only if what it read has changed."""
@@ -182,14 +239,27 @@ class Memory:
         self.runs[cell.question.__name__] += 1
         self._unlink(cell, [read for read in before if read not in cell.reads])
         if failure is not None or cell.failure is not None or cell.changed_at < 0 or value != cell.value:
-            cell.value, cell.failure, cell.changed_at = value, failure, self._revision
+            old, cell.value = cell.value, value
+            cell.failure, cell.changed_at = failure, self._revision
             cell.traceback = failure.__traceback__ if failure else None
+            if cell.rank is not None:
+                self._spread([reader for reader in cell.readers if _concerns(reader, cell, old)])
 
     def _unlink(self, cell: Cell, reads: Iterable[Cell]) -> None:
         for read in reads:
             read.readers.pop(cell, None)
             if not read.readers:
                 self._unread[read] = None
+
+
+def _concerns(reader: Cell, cell: Cell, old: Mapping[Any, Any] | None) -> bool:
+    """Say whether a change of a keyed result is one to a reader of it."""
+    if reader.running:  # it is being made from the new one
+        return False
+    if reader.question is not cell.question.at or cell.value is None or old is None:  # type: ignore[attr-defined]  # keyed
+        return True
+    key = reader.names[0]
+    return bool(cell.value.get(key) != old.get(key))
 
 
 class Rows(Generic[V]):
@@ -227,6 +297,7 @@ class Table(Generic[V]):
             for key in keys - self._keys:
                 self._add(key)
             self._keys = keys
+        self._memory.settle(world)
         due = tuple(self._due)
         self._due.clear()
         news = {key: value for (key,) in due if key in self._cells for value in self._ask(key, world)}

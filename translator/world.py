@@ -90,6 +90,11 @@ class World:
         """Return the names found under a key: they differ only when one joins or leaves."""
         return _found_names(self, index, key)
 
+    def any_where(self, index: Index[Any], key: Hashable) -> bool:
+        """Say whether there is anything under a key; who asks this is not disturbed by all that join."""
+        found: bool = _any_found(self, index, key)
+        return found
+
     def fact(self, fact: Fact[T]) -> T:
         """Return what holds now."""
         value: T = _fact(self, fact)
@@ -100,10 +105,13 @@ class World:
         new = frozenset(index.keys(after)) if after is not None else frozenset()
         for key in old ^ new:
             members = self._members[index].setdefault(key, [])
+            was_empty = not members
             _toggle(members, name)
             if not members:
                 del self._members[index][key]
             self.memory.touch(_found_names, index, key)
+            if was_empty or not members:
+                self.memory.touch(_any_found, index, key)
 
 
 def _toggle(names: list[Name], name: Name) -> None:
@@ -128,6 +136,11 @@ def _names(world: World, kind: type) -> frozenset[Name]:
 @query
 def _found_names(world: World, index: Index[Any], key: Hashable) -> tuple[Name, ...]:
     return tuple(world._members[index].get(key, ()))  # noqa: SLF001  # the inputs' own query
+
+
+@query
+def _any_found(world: World, index: Index[Any], key: Hashable) -> bool:
+    return key in world._members[index]  # noqa: SLF001  # the inputs' own query
 
 
 @query

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from translator.memo import query
+from translator.memo import keyed, query
 from translator.names import Name, Ref
 from translator.objects.grpc_route import GRPCRoute
 from translator.objects.http_route import HTTPRoute
@@ -87,10 +87,10 @@ def parents(world: World, route: Ref) -> tuple[Parent, ...]:
 @query
 def attached(world: World, slot: Slot, kind: str) -> tuple[Guest, ...]:
     """Return the routes of a kind that a listener took, by name."""
-    return _taken(world, slot.owner, kind).get(slot, ())
+    return _taken.at(world, slot, slot.owner, kind) or ()
 
 
-@query
+@keyed(rank=0)
 def _taken(world: World, owner: Ref, kind: str) -> dict[Slot, tuple[Guest, ...]]:
     """Return all that the listeners of one object took: asked once, not once a listener."""
     guests: dict[Slot, dict[Name, dict[Hosted, None]]] = {}
@@ -112,7 +112,7 @@ def rivals(world: World, slot: Slot) -> frozenset[Ref]:
 
     Requests are never spread over rules of both kinds: the older route keeps what the two have in common.
     """
-    if not all(world.names_where(ROUTES_BY_PARENT[kind], slot.owner) for kind in listeners.HTTP_KINDS):
+    if not all(world.any_where(ROUTES_BY_PARENT[kind], slot.owner) for kind in listeners.HTTP_KINDS):
         return frozenset()
     refs = [
         Ref(kind, name)

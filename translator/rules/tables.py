@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from translator.memo import query
+from translator.memo import keyed, query
 from translator.names import Name, Ref
 from translator.rules import listeners
 from translator.rules.attachment import ROUTES, attached
@@ -140,7 +140,7 @@ def _serves(each: listeners.Listening, table: Table) -> bool:
     )
 
 
-@query
+@keyed(rank=1)
 def _placed(world: World, table: Table) -> dict[str, tuple[Placed, ...]]:
     """Return the routes of a table by the hostnames that their listeners own."""
     found: dict[str, list[Placed]] = {}
@@ -161,12 +161,12 @@ def _guests(world: World, table: Table, hostname: str) -> tuple[Placed, ...]:
 
     A route that comes by several names counts once, by the most precise of them.
     """
-    placed = _placed(world, table)
     slot = owner(world, table.gateway, table.port, hostname)
     best: dict[Ref, Placed] = {}
     for name in _wider(hostname):
-        if name in placed and owner(world, table.gateway, table.port, name) == slot:
-            for each in placed[name]:
+        placed = _placed.at(world, name, table)
+        if placed and owner(world, table.gateway, table.port, name) == slot:
+            for each in placed:
                 known = best.get(each.route)
                 if known is None or specificity(each.written) > specificity(known.written):
                     best[each.route] = each
