@@ -9,6 +9,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11)
 JOBS ?= 2
 TESTS ?= tests
 ONCE ?=
+ON ?=
 
 BIN := .venv/bin
 PACKAGES := legation k8s_watch translator xds_server
@@ -96,8 +97,12 @@ coverage: .venv/ready ## run the tests and list lines and branches that none of 
 	@$(BIN)/python $(PYTEST) --quiet --cov --cov-report=term-missing:skip-covered $(TESTS)
 
 .PHONY: bench
-bench: .venv/ready ## run the benchmarks: ratios and counts, each printed with what it compares
+bench: .venv/ready ## run the benchmarks: ratios and counts; ON=cluster those that need an API server and root
+ifeq ($(ON),cluster)
+	@$(BIN)/python -m e2e.cluster with $(BIN)/python -m bench.cluster
+else
 	@for bench in bench/[a-z]*.py; do $(BIN)/python -m bench.$$(basename $$bench .py) || exit 1; done
+endif
 
 .PHONY: e2e
 e2e: .venv/ready build/wheel-env/ready ## run the tests that need an API server and root; SUITE=core, full or a pattern: the official suite

@@ -1,0 +1,1 @@
+"""What changes cost on a real API server, with a proxy that a Gateway has: `make bench ON=cluster`."""
