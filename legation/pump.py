@@ -94,7 +94,9 @@ class Workbench:
         except Exception as bug:  # noqa: BLE001  # our own mistake must not end what is being served
             return structs.replace(self._last, broken={"the translation": Mistake(bug)}, seconds=0.0)
         proxies = self._wanted(translation.gateways)
-        mistakes = {f"proxies of {name}": Mistake(bug) for name, bug in proxies.broken.items()}
+        mistakes = {
+            f"proxies of {name}": Mistake(bug, Ref("Gateway", name)) for name, bug in proxies.broken.items()
+        }
         broken = {**translation.broken, **mistakes}
         snapshots = self._publisher.snapshots(translation.gateways)
         statuses = self._notebook.keep(self.world, translation.statuses, written(datetime.now(UTC)))
@@ -115,20 +117,28 @@ class Workbench:
                 self._notebook.touch(Ref(kind.__name__, name))
                 if isinstance(thing, Gateway) and self._asks_envoys:
                     self._await_envoys(name, thing)
+                if kind is Gateway and thing is None:
+                    self._forget(name)
             case Stated():
                 change.tell(self.world)
             case Heard(present=False) if self._keeps_what_is_written:
                 pass
             case Heard(gateway=name):
                 gateway = self.world.get(Gateway, name)
-                self.world.put(Delivery, name, delivery(change, gateway) if gateway else UNASKED)
+                self.world.put(Delivery, name, delivery(change, gateway) if gateway else None)
             case Kept(gateway=name, trouble=trouble):
-                self.world.put(Upkeep, name, Upkeep(trouble))
+                gateway = self.world.get(Gateway, name)
+                self.world.put(Upkeep, name, Upkeep(trouble) if gateway else None)
 
     def _await_envoys(self, name: Name, gateway: Gateway) -> None:
         if self.world.get(Delivery, name) is None:
             believed = self._keeps_what_is_written and _says_programmed(gateway)
             self.world.put(Delivery, name, Delivery(acknowledged=True) if believed else UNASKED)
+
+    def _forget(self, gateway: Name) -> None:
+        """Let go of what was said about a Gateway that is gone; another of its name begins anew."""
+        self.world.put(Delivery, gateway, None)
+        self.world.put(Upkeep, gateway, None)
 
 
 class Pump:

@@ -20,6 +20,7 @@ from k8s_watch.list_watch import Pace
 from k8s_watch.writer import Missing, Outcome, Unchanged, Writer, Written
 from k8s_watch.writer import Status as Known
 from legation.notebook import Judged
+from legation.permissions import JUDGED
 from legation.statuses import Moment, merged
 from translator.names import Name, Ref
 from translator.objects.kinds import KINDS, Object
@@ -84,7 +85,9 @@ class StatusWriter:
         self._turn = asyncio.Lock()
 
     def overhear(self, kind: type, changes: Sequence[Change[Object]]) -> None:
-        """Learn what objects say about themselves now."""
+        """Learn what objects say about themselves now, if they are told something by us."""
+        if kind not in JUDGED:
+            return
         for change in changes:
             match change:
                 case Put(name=name, version=version, thing=thing):
@@ -162,6 +165,8 @@ class StatusWriter:
                 self._await(ref, version)
             case Unchanged() | Missing():
                 self._failures.pop(ref, None)
+            case Failed() if ref not in self._seen:
+                pass  # it went meanwhile
             case Failed(reason=why):
                 self._failures[ref] = failures = self._failures.get(ref, 0) + 1
                 self._log.warning("a status was not written", object=str(ref), why=why)

@@ -20,6 +20,8 @@ from tests.k8s_watch.faulty_api import SOON, FaultyApi, serving
 from tests.k8s_watch.listener import reached, running
 from translator.names import Name, Ref
 from translator.objects.http_route import HTTPRoute
+from translator.objects.meta import ObjectMeta
+from translator.objects.secret import Secret
 from translator.rules.gateways import CONTROLLER
 from translator.rules.status import ParentRef, ParentStatus, RouteStatus
 from translator.verdict import Condition, holds
@@ -211,3 +213,32 @@ async def test_an_object_that_is_gone_is_not_written_to(tmp_path: Path) -> None:
         await here.until_written("last")
         assert here.api.count("write") == 1
         assert here.entries("store") == [THEIRS]
+
+
+async def test_of_objects_that_are_gone_nothing_is_left_whatever_became_of_their_writes(
+    tmp_path: Path,
+) -> None:
+    names = [f"r{number}" for number in range(20)]
+    async with scene(tmp_path, *names, "last") as here, running(here.statuses.run()):
+        here.api.fault("write", refusing(500), times=15)
+        for generation in (1, 2):
+            here.say(**{name: judged(holds("Accepted"), generation=generation) for name in names})
+        await here.until_written(names[-1])
+        here.statuses.overhear(HTTPRoute, [Gone(ObjectName("shop", name)) for name in names])
+        here.tell("last")
+        here.say(last=ACCEPTED)
+        await here.until_written("last")
+        await here.api.until(lambda: not here.api.faults)
+        async with asyncio.timeout(SOON):
+            while (await here.wrote.get()).ref.name.name != "last":
+                pass
+        tables = (here.statuses._seen, here.statuses._failures, here.statuses._due, here.statuses._busy)
+        left = {ref.name.name for table in tables for ref in table}
+        assert left <= {"last"}
+
+
+async def test_of_kinds_that_get_no_status_nothing_is_kept(tmp_path: Path) -> None:
+    async with scene(tmp_path) as here:
+        secret = Secret(ObjectMeta("a", "shop"))
+        here.statuses.overhear(Secret, [Put(ObjectName("shop", "a"), "7", secret)])
+        assert here.statuses._seen == {}
