@@ -1,13 +1,11 @@
 """What every test in a cluster may count on."""
 
 import os
-import signal
 import uuid
 from collections.abc import Iterator
 
 import pytest
 
-from e2e.cluster.control_plane import API_SERVER
 from e2e.cluster.own import INSIDE, Own
 from e2e.cluster.place import here
 from e2e.kubectl import kubectl, wait_for
@@ -28,15 +26,9 @@ def inside(cluster: None) -> None:  # noqa: ARG001  a fixture cannot be marked t
 
 
 @pytest.fixture
-def own(inside: None) -> Iterator[Own]:  # noqa: ARG001  as above
-    """The cluster that the test runs in, made of processes; its API server is in good health afterwards."""
-    own = Own(here())
-    yield own
-    process = own.process(API_SERVER)
-    if process.runs:
-        os.kill(process.pid, signal.SIGCONT)
-    else:
-        own.start(API_SERVER)
+def own(inside: None) -> Own:  # noqa: ARG001  as above
+    """The cluster that the test runs in, made of processes; what a test ends, it has to start again."""
+    return Own(here())
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import os
 import signal
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
 from string import Template
@@ -19,6 +19,7 @@ from e2e.cluster.control_plane import API_SERVER
 from e2e.cluster.network import NODE_ADDRESS
 from e2e.cluster.own import Own
 from e2e.kubectl import apply, eventually, kubectl, read
+from e2e.outages import away
 from tests.legation.running import Legation, free_port, run, serving
 from tests.loopback import ask
 from tests.pki import Authority
@@ -180,15 +181,20 @@ async def answers(port: int, status: int) -> None:
 
 async def says_of_itself(running: Legation, text: str, *, entirely: bool = False) -> None:
     """Wait until a replica says this to a readiness probe; it must be ready all the time."""
+    said = ""
+
+    async def there() -> bool:
+        nonlocal said
+        async with session.get(f"{await running.admin()}/readyz") as answer:
+            assert answer.status == HTTPStatus.OK
+            said = await answer.text()
+        return said == text if entirely else said.startswith(text)
+
     async with aiohttp.ClientSession() as session:
-
-        async def there() -> bool:
-            async with session.get(f"{await running.admin()}/readyz") as answer:
-                assert answer.status == HTTPStatus.OK
-                said = await answer.text()
-            return said == text if entirely else said.startswith(text)
-
-        await until(there, within=60)
+        try:
+            await until(there, within=60)
+        except TimeoutError:
+            pytest.fail(f"it still says: {said}")
 
 
 async def bootstrap(namespace: str, xds: int) -> dict[str, object]:
@@ -261,18 +267,18 @@ async def test_traffic_goes_on_and_a_new_envoy_is_served_while_the_api_server_is
     async with paid(authority, tmp_path) as backend, replica(shop, xds) as running:
         pay(shop, backend)
         started = await bootstrap(shop, xds)
-        async with running_envoy(started, wait_ready=False):
+        async with AsyncExitStack() as envoys:
+            await envoys.enter_async_context(running_envoy(started, wait_ready=False))
             await answers(port, 200)
             await statuses_are_told(shop)
-            await asyncio.to_thread(own.kill, API_SERVER)
-            await says_of_itself(running, "ok\nout of date: ")
-            assert {(await ask(port)).status for _ in range(50)} == {200}
-        async with running_envoy(started, wait_ready=False):
-            await answers(port, 200)
-            assert {"HTTPRoute", "BackendTLSPolicy"} <= {
-                each.kind for each in (await running.overview()).stale
-            }
-            await asyncio.to_thread(own.start, API_SERVER)
+            async with away(own, API_SERVER):
+                await says_of_itself(running, "ok\nout of date: ")
+                assert {(await ask(port)).status for _ in range(50)} == {200}
+                await envoys.aclose()
+                await envoys.enter_async_context(running_envoy(started, wait_ready=False))
+                await answers(port, 200)
+                stale = {each.kind for each in (await running.overview()).stale}
+                assert {"HTTPRoute", "BackendTLSPolicy"} <= stale
             await says_of_itself(running, "ok\n", entirely=True)
             trust(shop, Authority("somebody else"))
             await answers(port, 503)

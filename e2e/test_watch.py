@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -19,6 +18,7 @@ from e2e.cluster.own import Own
 from e2e.cluster.place import here
 from e2e.kubectl import apply, kubectl
 from e2e.link import Link, linked
+from e2e.outages import away, paused
 from e2e.watched import Scene, becomes, define, fails, held, meanwhile, undefine
 from k8s_watch.answers import Bookmark, Page
 from k8s_watch.api_server import ApiServer, in_cluster, kubeconfig
@@ -122,10 +122,9 @@ async def test_a_killed_api_server_costs_no_change(own: Own, scene: Scene) -> No
     informer, told = await scene.informs()
     fetched = await scene.fetches()
     async with meanwhile(scene.churn.write(240)):
-        await becomes(lambda: scene.churn.done >= 60)
-        await asyncio.to_thread(own.kill, API_SERVER)
-        await fails(informer, 0)
-        await asyncio.to_thread(own.start, API_SERVER)
+        await becomes(lambda: scene.churn.done >= 60 and told.synced == 1)
+        async with away(own, API_SERVER):
+            await fails(informer, 0)
     await scene.ends_well(told)
     await scene.ends_well(fetched)
     assert informer.failure is None
@@ -136,10 +135,9 @@ async def test_an_api_server_that_pauses_is_noticed_in_time_and_costs_no_change(
 ) -> None:
     informer, told = await scene.informs(IMPATIENT)
     async with meanwhile(scene.churn.write(240)):
-        await becomes(lambda: scene.churn.done >= 60)
-        os.kill(own.process(API_SERVER).pid, signal.SIGSTOP)
-        await fails(informer, 0, within=SILENCE + SLACK)
-        os.kill(own.process(API_SERVER).pid, signal.SIGCONT)
+        await becomes(lambda: scene.churn.done >= 60 and told.synced == 1)
+        with paused(own, API_SERVER):
+            await fails(informer, 0, within=SILENCE + SLACK)
     await scene.ends_well(told)
 
 

@@ -6,8 +6,8 @@ are replaced while we run.
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from http import HTTPStatus
 from types import TracebackType
@@ -122,8 +122,9 @@ class ApiServer:
         session = self._current()
         try:
             async with await self._request(session, call) as response:
-                await _check(response)
-                yield response
+                with _ended_at_once(response):
+                    await _check(response)
+                    yield response
         except RequestError as error:
             if error.failed.code == UNAUTHORIZED:
                 await self._try_to_renew(session)
@@ -180,6 +181,19 @@ def kubeconfig(path: str | None = None, context: str | None = None) -> Load:
 
 async def _load_kubeconfig(path: str | None, context: str | None, configuration: Configuration) -> None:
     await load_kube_config(config_file=path, context=context, client_configuration=configuration)
+
+
+@contextmanager
+def _ended_at_once(response: aiohttp.ClientResponse) -> Iterator[None]:
+    """Leave an unfinished answer without a goodbye: TLS would wait for whoever may be gone to return it."""
+    connection = response.connection
+    transport = connection.transport if connection is not None else None
+    try:
+        yield
+    except BaseException:
+        if transport is not None and not response.content.is_eof():  # else others may use it already
+            transport.abort()
+        raise
 
 
 async def _authorization(session: Session) -> dict[str, str]:

@@ -74,7 +74,7 @@ class Pace(Struct, frozen=True):
     """How patient to be; times in seconds."""
 
     first: float = 0.5
-    longest: float = 30.0
+    longest: float = 10.0  # so that after an outage nothing is old for longer than this
     steady: float = 1.0  # a watch that lasted this long was a good one
     look: float = 10.0  # between two looks for a kind that is absent
     chance: Callable[[], float] = random.random
@@ -205,9 +205,12 @@ class ListWatch:
             return []
         self._misses += 1
         self.next = Wait(self._pace.until_next_look(), Probe())
-        if self.absent or (self._held and self._misses < CERTAIN):
+        if self._held and self._misses < CERTAIN:
             return []
-        self.absent, self.failure = True, None
+        self.failure = None
+        if self.absent:
+            return []
+        self.absent = True
         return [*self._forget(set(self._held)), Absent()]
 
     def _list(self) -> List | Watch:

@@ -1,9 +1,10 @@
 """How an API server is found and trusted, how we prove who we are, and that all of it may change later."""
 
 import asyncio
+import socket
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,12 @@ from k8s_watch.api_server import ApiServer, Call, NoAccessError, RequestError, i
 from k8s_watch.informer import Informer
 from k8s_watch.reader import Reader
 from tests.k8s_watch.faults import refusing
-from tests.k8s_watch.faulty_api import LOOPBACK, FaultyApi, serving, write_kubeconfig
+from tests.k8s_watch.faulty_api import LOOPBACK, SOON, FaultyApi, serving, write_kubeconfig
 from tests.k8s_watch.listener import QUICK, WIDGETS, Listener, Widget, running
 from tests.loopback import server_tls
 from tests.pki import Authority, Issued
 
+LEAVES_WITHIN = 10.0  # seconds; TLS would wait 30 for a goodbye
 FIND = Call("GET", "/apis/example.com/v1")
 
 
@@ -99,6 +101,44 @@ async def test_a_server_whose_authority_was_replaced_is_trusted_by_the_new_one(
 def server_files(pod: Pod, authority: Authority) -> tuple[Path, Path]:
     pod.trusting(authority)
     return pod.folder / "tls.crt", pod.folder / "tls.key"
+
+
+class Silent:
+    """A server that begins an answer over TLS and then neither says anything nor ends its connection."""
+
+    def __init__(self, tls: ssl.SSLContext) -> None:
+        self._tls = tls
+        self._listener = socket.create_server((LOOPBACK, 0))
+        self._listener.settimeout(SOON)
+        self.port = self._listener.getsockname()[1]
+
+    def until_left(self) -> None:
+        """Take one connection, and wait until its other end leaves it."""
+        with self._listener, self._listener.accept()[0] as plain:
+            plain.settimeout(SOON)
+            over_tls = self._tls.wrap_socket(plain, server_side=True)
+            over_tls.recv(65536)
+            over_tls.send(b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n")
+            with socket.socket(fileno=over_tls.detach()) as raw, suppress(ConnectionResetError):
+                raw.settimeout(LEAVES_WITHIN)
+                while raw.recv(65536):
+                    pass
+
+
+async def test_a_connection_that_fell_silent_is_left_without_waiting_for_a_goodbye(
+    pod: Pod, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = Silent(pod.tls)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", LOOPBACK)
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(silent.port))
+    async with (
+        ApiServer(in_cluster(str(pod.token), str(pod.authority))) as server,
+        asyncio.TaskGroup() as tasks,
+    ):
+        tasks.create_task(asyncio.to_thread(silent.until_left))
+        with pytest.raises(RequestError, match="no answer"):
+            async with server.send(Call("GET", "/", silence=0.2)) as response:
+                await response.read()
 
 
 async def test_a_server_that_nobody_vouches_for_is_not_spoken_to(

@@ -361,6 +361,15 @@ def test_a_kind_that_is_found_and_yet_cannot_be_listed_is_not_asked_for_without_
     assert seconds == [0.0, 2.0, 4.0]
 
 
+def test_a_kind_that_is_still_absent_after_an_outage_is_no_failure() -> None:
+    machine = ListWatch(PACE)
+    assert tell(machine, Found(None), Waited()) == [Absent()]
+    tell(machine, Failed(503, "away"), Waited())
+    assert machine.failure == Failed(503, "away")
+    assert tell(machine, Found(None)) == []
+    assert machine.failure is None
+
+
 def test_failing_to_look_for_the_kind_says_nothing_about_it() -> None:
     machine = watching(item("a", "1"))
     tell(machine, Failed(404, "no"), Waited())
