@@ -10,6 +10,10 @@ from envoy.config.cluster.v3 import cluster_pb2
 from envoy.config.endpoint.v3 import endpoint_pb2
 from envoy.config.listener.v3 import listener_components_pb2, listener_pb2
 from envoy.config.route.v3 import route_components_pb2, route_pb2
+from envoy.extensions.filters.http.cors.v3 import cors_pb2
+from envoy.extensions.filters.http.fault.v3 import fault_pb2
+from envoy.extensions.filters.http.stateful_session.v3 import stateful_session_pb2
+from envoy.extensions.http.stateful_session.header.v3 import header_pb2
 from envoy.extensions.transport_sockets.tls.v3 import common_pb2, secret_pb2, tls_pb2
 
 from tests.messages import opened
@@ -178,8 +182,9 @@ def _clusters(action: route_components_pb2.RouteAction) -> Iterator[str]:
     parts = action.weighted_clusters.clusters
     total = sum(part.weight.value for part in parts)
     for part in parts:
-        aborts = [opened(each).abort.http_status for each in part.typed_per_filter_config.values()]
-        said = ", ".join(f" answered {status}" for status in aborts)
+        said = "".join(
+            said for each in part.typed_per_filter_config.values() for said in _filtered(opened(each))
+        )
         host = f", as host {part.host_rewrite_literal}" if part.host_rewrite_literal else ""
         yield f"{Fraction(part.weight.value, total)} {part.name}{said}{host}{''.join(_headers(part))}"
 
@@ -194,7 +199,7 @@ def _redirect(action: route_components_pb2.RedirectAction) -> str:
 
 def _changes(route: route_components_pb2.Route) -> Iterator[str]:
     for each in route.typed_per_filter_config.values():
-        yield from _cors(opened(each))
+        yield from _filtered(opened(each))
     yield from _rewrites(route.route)
     yield from _tries(route.route)
     for copied in route.route.request_mirror_policies:
@@ -216,6 +221,27 @@ def _headers(changing: Any) -> Iterator[str]:  # noqa: ANN401  a route, or one o
             continue
         for name in removed:
             yield f", {whose}removes {name}"
+
+
+def _filtered(config: Any) -> Iterator[str]:  # noqa: ANN401  generated, without annotations
+    match config:
+        case fault_pb2.HTTPFault():
+            yield f" answered {config.abort.http_status}"
+        case cors_pb2.CorsPolicy():
+            yield from _cors(config)
+        case stateful_session_pb2.StatefulSessionPerRoute():
+            yield from _session(opened(config.stateful_session.session_state.typed_config))
+        case _:
+            raise TypeError(config)
+
+
+def _session(state: Any) -> Iterator[str]:  # noqa: ANN401  generated, without annotations
+    if isinstance(state, header_pb2.HeaderBasedSessionState):
+        yield f", sessions by header {state.name}"
+        return
+    yield f", sessions by cookie {state.cookie.name} for {state.cookie.path}"
+    yield from (f" {each.name}{f'={each.value}' if each.value else ''}" for each in state.cookie.attributes)
+    yield f" for {state.cookie.ttl.seconds} s" if state.cookie.ttl.seconds else ""
 
 
 def _cors(policy: Any) -> Iterator[str]:  # noqa: ANN401  generated, without annotations

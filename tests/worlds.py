@@ -189,6 +189,16 @@ cors = st.fixed_dictionaries(
 )
 http_filter = st.one_of(header_filter, redirect, rewrite, cors, mirror, mirror)
 grpc_filter = st.one_of(header_filter, mirror)
+session = st.one_of(
+    st.fixed_dictionaries(
+        {"cookie": optional(name=names, path=pick("/a", "a;b"), lifetimeType=pick("Permanent"))},
+        optional={"absoluteTimeout": pick("0s", "1h")},
+    ),
+    st.fixed_dictionaries(
+        {"type": pick("Header")},
+        optional={"header": st.fixed_dictionaries({"name": names}), "absoluteTimeout": pick("1h")},
+    ),
+)
 http_match = optional(
     path=st.fixed_dictionaries(
         {"type": pick("Exact", "PathPrefix", "RegularExpression"), "value": pick("/", "/a", "/a/b")}
@@ -202,12 +212,14 @@ http_rule = optional(
     backendRefs=some(merged({}, backend, optional(filters=some(http_filter)))),
     timeouts=optional(request=pick("0s", "1s", "1h"), backendRequest=pick("0s", "500ms")),
     retry=optional(codes=pick([500, 503]), attempts=pick(0, 3, 2**40), backoff=pick("0s", "1ms")),
+    sessionPersistence=session,
 )
 grpc_match = optional(method=optional(service=names, method=names, type=pick("Exact", "RegularExpression")))
 grpc_rule = optional(
     matches=some(grpc_match),
     filters=some(grpc_filter),
     backendRefs=some(merged({}, backend, optional(filters=some(grpc_filter)))),
+    sessionPersistence=session,
 )
 stream_rule = st.fixed_dictionaries({"backendRefs": some(backend, 1)})
 

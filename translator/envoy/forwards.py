@@ -12,12 +12,14 @@ from translator.envoy.cors import answering
 from translator.envoy.encode import encode, packed
 from translator.envoy.headers import change_request, change_response
 from translator.envoy.paths import ANY_PATH, ways
+from translator.envoy.sessions import SESSION, kept
 from translator.envoy.tries import limit
 from translator.rules.backends import Backend
 from translator.rules.filters import Rewrite
 from translator.rules.headers import UNCHANGED, HeaderChanges
 from translator.rules.http_routes import Forward, HttpRule
 from translator.rules.paths import FullPath
+from translator.rules.sessions import Cookie, Header
 from translator.verdict import Refused
 
 FAULT = "envoy.filters.http.fault"
@@ -43,9 +45,14 @@ def legs(forward: Forward) -> tuple[Leg, ...]:
 
 
 def forwarded(
-    route: route_components_pb2.Route, rule: HttpRule, forward: Forward, shares: tuple[Leg, ...]
+    route: route_components_pb2.Route,
+    rule: HttpRule,
+    forward: Forward,
+    shares: tuple[Leg, ...],
+    *,
+    is_tls: bool,
 ) -> Iterator[route_components_pb2.Route]:
-    """Complete a route whose requests go to backends."""
+    """Complete a route whose requests go to backends, from clients that speak TLS or do not."""
     rewrite = forward.rewrite or Rewrite()
     route.route.CopyFrom(_limited(forward))
     if rewrite.hostname:
@@ -54,9 +61,11 @@ def forwarded(
     change_response(route, rule.response_headers)
     if len(shares) == 1:
         route.route.cluster = str(shares[0].target)
+        _hold(route, forward.session, shares[0].target, is_tls=is_tls)
     else:
         for share in shares:
-            _add(route.route.weighted_clusters, share)
+            added = _added(route.route.weighted_clusters, share)
+            _hold(added, forward.session, share.target, is_tls=is_tls)
     for each in _moved(route, rewrite):
         yield from answering(each, rule.cors)
 
@@ -73,7 +82,21 @@ def _limited(forward: Forward) -> route_components_pb2.RouteAction:
     return action
 
 
-def _add(shares: route_components_pb2.WeightedCluster, share: Leg) -> None:
+def _hold(
+    built: route_components_pb2.Route | route_components_pb2.WeightedCluster.ClusterWeight,
+    session: Cookie | Header | None,
+    target: Backend | Refused,
+    *,
+    is_tls: bool,
+) -> None:
+    """Have sessions with a backend stay with one endpoint."""
+    if session is not None and isinstance(target, Backend):
+        built.typed_per_filter_config[SESSION].CopyFrom(kept(session, target, is_tls=is_tls))
+
+
+def _added(
+    shares: route_components_pb2.WeightedCluster, share: Leg
+) -> route_components_pb2.WeightedCluster.ClusterWeight:
     """Add a share; the fault filter answers every request of a refused one, gRPC in gRPC's terms."""
     added = shares.clusters.add(weight={"value": share.weight})
     if share.hostname:
@@ -88,6 +111,7 @@ def _add(shares: route_components_pb2.WeightedCluster, share: Leg) -> None:
             fault = fault_pb2.HTTPFault(abort={"http_status": share.failure, "percentage": whole})
             added.name = REFUSED
             added.typed_per_filter_config[FAULT].CopyFrom(packed(fault))
+    return added
 
 
 def _moved(route: route_components_pb2.Route, rewrite: Rewrite) -> Iterator[route_components_pb2.Route]:

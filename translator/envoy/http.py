@@ -6,6 +6,7 @@ from envoy.config.listener.v3 import listener_components_pb2
 from envoy.extensions.filters.http.cors.v3 import cors_pb2
 from envoy.extensions.filters.http.fault.v3 import fault_pb2
 from envoy.extensions.filters.http.router.v3 import router_pb2
+from envoy.extensions.filters.http.stateful_session.v3 import stateful_session_pb2
 from envoy.extensions.filters.network.http_connection_manager.v3 import http_connection_manager_pb2
 
 from translator.envoy.asking import filters
@@ -13,6 +14,7 @@ from translator.envoy.config_source import OVER_ADS
 from translator.envoy.cors import CORS
 from translator.envoy.encode import encode, packed
 from translator.envoy.forwards import FAULT
+from translator.envoy.sessions import SESSION
 from translator.rules.listener_filters import Question
 from translator.rules.tables import Table
 
@@ -32,6 +34,11 @@ PREPARED = encode(
             {  # for the shares of a route's traffic that are refused
                 "name": FAULT,
                 "typed_config": packed(fault_pb2.HTTPFault()),
+                "disabled": True,
+            },
+            {
+                "name": SESSION,
+                "typed_config": packed(stateful_session_pb2.StatefulSession()),
                 "disabled": True,
             },
             {

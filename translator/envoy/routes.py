@@ -40,6 +40,11 @@ class Seen(NamedTuple):
     table: Table
     hostname: str
 
+    @property
+    def is_tls(self) -> bool:
+        """Whether they come by TLS."""
+        return bool(self.table.listener)
+
 
 class Part(NamedTuple):
     """A virtual host as an element of its table, and the clusters that it sends requests to."""
@@ -86,7 +91,7 @@ def _acting(
     """Build what one match of one rule becomes: one route, or more for some new paths and some splits."""
     match rule.action:
         case Forward() as forward if any(isinstance(each.target, Backend) for each in legs(forward)):
-            yield from forwarded(route, rule, forward, legs(forward))
+            yield from forwarded(route, rule, forward, legs(forward), is_tls=seen.is_tls)
         case Forward(failure=status) | Fail(status=status):
             route.direct_response.status = status
             yield route
@@ -102,7 +107,7 @@ def _split(
 ) -> Iterable[route_components_pb2.Route]:
     """Build what shares of a match become: one route where clusters tell them apart, else one for each."""
     if (one := joined(split)) is not None:
-        yield from forwarded(route, one.rule, one.forward, one.legs)
+        yield from forwarded(route, one.rule, one.forward, one.legs, is_tls=seen.is_tls)
         return
     for rule, below in portions(split):
         own = route_components_pb2.Route()

@@ -1,5 +1,6 @@
 """HTTPRoute and GRPCRoute: what happens to a request that one of their rules takes."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -23,6 +24,7 @@ from translator.rules.matches import (
     http_rank,
 )
 from translator.rules.mirrors import Mirror, asked, mirrors
+from translator.rules.sessions import Cookie, Header, Rule, session
 from translator.rules.tries import ONE_TRY, Tries, tries
 from translator.verdict import Refused
 from translator.world import World
@@ -39,6 +41,7 @@ class Forward(Struct, frozen=True):
     rewrite: Rewrite | None = None
     tries: Tries = ONE_TRY
     mirrors: tuple[Mirror, ...] = ()  # each of them gets something
+    session: Cookie | Header | None = None
 
     @property
     def backends(self) -> frozenset[Backend]:
@@ -99,7 +102,8 @@ class Sender(NamedTuple):
 
     world: World
     route: Ref
-    tries: Tries
+    tries: Tries = ONE_TRY
+    session: Cookie | Header | None = None
 
 
 class ReadRule(Struct, frozen=True):
@@ -122,52 +126,57 @@ def rules(world: World, route: Ref) -> tuple[ReadRule, ...]:
     """Read every rule of an HTTPRoute or a GRPCRoute once, for what it serves and for its status."""
     if route.kind == "GRPCRoute":
         written = world.must(GRPCRoute, route.name).spec.rules
-        return tuple(_grpc_rule(world, route, rule) for rule in written or (GRPCRouteRule(),))
-    return tuple(_http_rule(world, route, rule) for rule in world.must(HTTPRoute, route.name).spec.rules)
+        each = enumerate(written or (GRPCRouteRule(),))
+        return tuple(_read(world, Rule(route, rule.name or str(number)), rule) for number, rule in each)
+    asked_for = enumerate(world.must(HTTPRoute, route.name).spec.rules)
+    return tuple(_read(world, Rule(route, rule.name or str(number)), rule) for number, rule in asked_for)
 
 
-def _http_rule(world: World, route: Ref, rule: HTTPRouteRule) -> ReadRule:
-    found = tuple(http_match(match) for match in rule.matches)
-    return _read(world, route, rule, found, tries(rule))
+def _matches(rule: HTTPRouteRule | GRPCRouteRule) -> tuple[HttpMatch | Refused, ...]:
+    match rule:
+        case HTTPRouteRule(matches=written):
+            return tuple(http_match(each) for each in written)
+        case GRPCRouteRule(matches=asked_for):
+            return tuple(grpc_match(each) for each in asked_for or (GRPCRouteMatch(),))
 
 
-def _grpc_rule(world: World, route: Ref, rule: GRPCRouteRule) -> ReadRule:
-    found = tuple(grpc_match(match) for match in rule.matches or (GRPCRouteMatch(),))
-    return _read(world, route, rule, found, ONE_TRY)
-
-
-def _read(
-    world: World,
-    route: Ref,
-    rule: HTTPRouteRule | GRPCRouteRule,
-    found: tuple[HttpMatch | Refused, ...],
-    limits: Tries,
-) -> ReadRule:
+def _read(world: World, place: Rule, rule: HTTPRouteRule | GRPCRouteRule) -> ReadRule:
+    route, found = place.route, _matches(rule)
     rank = http_rank if route.kind == "HTTPRoute" else grpc_rank
     matches = tuple(Ranked(match, rank(match)) for match in found if isinstance(match, HttpMatch))
     backends = shares(world, route, rule.backend_refs, Traffic(route.kind))
     copies = mirrors(world, route, asked(rule), Traffic(route.kind))
-    whole = filters.read(rule.filters)
-    refs: tuple[HTTPBackendRef | GRPCBackendRef, ...] = rule.backend_refs
-    own = tuple(_own(whole, number, ref) for number, ref in enumerate(refs))
-    refusal = _first(
-        *found, whole, *own, *(_prefix(each, found) for each in (whole, *own)), _unsupported(rule)
-    )
-    if refusal is not None or isinstance(whole, Refused):
-        failed = HttpRule(Fail(FAILURES[route.kind], refusal.message if refusal else ""))
-        return ReadRule(matches, failed, refusal, backends, copies)
-    sender = Sender(world, route, limits)
-    if whole.redirect is not None or not any(ref.filters for ref in rule.backend_refs):
-        return ReadRule(matches, _sent(sender, backends, whole), None, backends, copies)
-    each = zip(backends, (one for one in own if isinstance(one, Filters)), strict=True)
-    return ReadRule(matches, _parted(sender, tuple(each)), None, backends, copies)
+    done = _first(found) or _done(world, place, rule, backends)
+    if isinstance(done, Refused):
+        failed = HttpRule(Fail(FAILURES[route.kind], done.message))
+        return ReadRule(matches, failed, done, backends, copies)
+    return ReadRule(matches, done, None, backends, copies)
 
 
-def _own(whole: Filters | Refused, number: int, ref: HTTPBackendRef | GRPCBackendRef) -> Filters | Refused:
-    """Read what is done with the requests of one backend: what the rule says, then what the backend says."""
-    own = filters.read(ref.filters)
+def _done(
+    world: World, place: Rule, rule: HTTPRouteRule | GRPCRouteRule, backends: tuple[Share, ...]
+) -> HttpRule | Refused:
+    """Settle what is done with the requests of a rule."""
+    whole, held = filters.read(rule.filters), session(place, rule.session_persistence)
     if isinstance(whole, Refused):
         return whole
+    if isinstance(held, Refused):
+        return held
+    refs: tuple[HTTPBackendRef | GRPCBackendRef, ...] = rule.backend_refs
+    own = tuple(_own(whole, number, ref) for number, ref in enumerate(refs))
+    if wrong := _first(own) or _first(_prefix(each, rule) for each in (whole, *own)):
+        return wrong
+    limits = tries(rule) if isinstance(rule, HTTPRouteRule) else ONE_TRY
+    sender = Sender(world, place.route, limits, held)
+    if whole.redirect is not None or not any(ref.filters for ref in refs):
+        return _sent(sender, backends, whole)
+    read = (each for each in own if isinstance(each, Filters))
+    return _parted(sender, tuple(zip(backends, read, strict=True)))
+
+
+def _own(whole: Filters, number: int, ref: HTTPBackendRef | GRPCBackendRef) -> Filters | Refused:
+    """Read what is done with the requests of one backend: what the rule says, then what the backend says."""
+    own = filters.read(ref.filters)
     found = own if isinstance(own, Refused) else filters.both(whole, own)
     if isinstance(found, Refused):
         return Refused(found.reason, f"backendRefs[{number}].{found.message}")
@@ -184,7 +193,7 @@ def _sent(sender: Sender, targets: tuple[Share, ...], read: Filters) -> HttpRule
         return HttpRule(Fail(failure, "no backend can be reached"))
     copies = mirrors(sender.world, sender.route, read.mirrors, Traffic(sender.route.kind))
     heard = tuple(each for each in copies if isinstance(each.target, Backend) and each.millionths)
-    forward = Forward(weighty, failure, read.rewrite, sender.tries, heard)
+    forward = Forward(weighty, failure, read.rewrite, sender.tries, heard, sender.session)
     return HttpRule(forward, read.request_headers, read.response_headers, read.cors)
 
 
@@ -200,21 +209,14 @@ def _parted(sender: Sender, each: tuple[tuple[Share, Filters], ...]) -> HttpRule
     return parts[0].rule if parts else _sent(sender, (), NOTHING)
 
 
-def _prefix(read: Filters | Refused, found: tuple[HttpMatch | Refused, ...]) -> Refused | None:
+def _prefix(read: Filters | Refused, rule: HTTPRouteRule | GRPCRouteRule) -> Refused | None:
     """Refuse to replace the prefix of a path that was not matched by one."""
     if not isinstance(read, Filters) or not read.replaces_prefix:
         return None
-    if all(isinstance(match, Refused) or isinstance(match.path, PathPrefix) for match in found):
+    if all(isinstance(match, HttpMatch) and isinstance(match.path, PathPrefix) for match in _matches(rule)):
         return None
     return Refused("UnsupportedValue", "filters: ReplacePrefixMatch needs matches by PathPrefix")
 
 
-def _first(*found: object) -> Refused | None:
+def _first(found: Iterable[object]) -> Refused | None:
     return next((each for each in found if isinstance(each, Refused)), None)
-
-
-def _unsupported(rule: HTTPRouteRule | GRPCRouteRule) -> Refused | None:
-    """Refuse what a later version honours, so that nobody believes it in force."""
-    if rule.session_persistence is None:
-        return None
-    return Refused("UnsupportedValue", "sessionPersistence is not supported yet")

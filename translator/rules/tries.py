@@ -34,16 +34,19 @@ def tries(rule: HTTPRouteRule) -> Tries:
     """Read what a rule says about time and failure."""
     limits = rule.timeouts or HTTPRouteTimeouts()
     again = _again(rule.retry) if rule.retry is not None else None
-    return Tries(_milliseconds(limits.request), _milliseconds(limits.backend_request), again)
+    return Tries(_limit(limits.request), _limit(limits.backend_request), again)
 
 
 def _again(written: HTTPRouteRetry) -> Again | None:
     if not written.attempts:
         return None
-    return Again(min(written.attempts, MOST), written.codes, _milliseconds(written.backoff))
+    return Again(min(written.attempts, MOST), written.codes, _limit(written.backoff))
 
 
-def _milliseconds(written: str | None) -> int | None:
-    if written is None:
-        return None
+def _limit(written: str | None) -> int | None:
+    return milliseconds(written) if written is not None else None
+
+
+def milliseconds(written: str) -> int:
+    """Read a duration."""
     return sum(int(number) * UNITS[unit] for number, unit in PART.findall(written))

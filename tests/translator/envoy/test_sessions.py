@@ -1,0 +1,123 @@
+"""Sessions: a real Envoy sends requests of one session to one endpoint of each backend."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from http.cookies import SimpleCookie
+
+import pytest
+
+from tests.loopback import Answer, Backend, ask, http_backend
+from tests.translator.envoy.plans import TABLE, backend
+from tests.translator.envoy.routed import PAY, REFUSED, entry, envoy_of
+from translator.rules.backends import Share
+from translator.rules.filters import Rewrite
+from translator.rules.http_routes import Forward, HttpRule, Part, Split
+from translator.rules.matches import HttpMatch, PathPrefix
+from translator.rules.paths import FullPath
+from translator.rules.sessions import Cookie, Header
+
+pytestmark = pytest.mark.envoy
+
+WEB = backend("web")
+NAMED = Cookie("SID", "/", is_named=True)
+UNNAMED = Cookie("legation", "/", is_named=False)
+HALVES = (Share(PAY, 1), Share(WEB, 1))
+RULES = {
+    "/named": HttpRule(Forward((Share(PAY, 1),), session=NAMED)),
+    "/below": HttpRule(
+        Forward((Share(PAY, 1),), session=Cookie("SID", "/below", is_named=True, lifetime=90))
+    ),
+    "/header": HttpRule(Forward((Share(PAY, 1),), session=Header("x-session"))),
+    "/halves": HttpRule(Forward((*HALVES, Share(REFUSED, 1)), session=UNNAMED)),
+    "/parts": HttpRule(
+        Split(
+            tuple(
+                Part(1, HttpRule(Forward((share,), rewrite=Rewrite(path=FullPath(path)), session=UNNAMED)))
+                for share, path in zip(HALVES, ("/pay", "/web"), strict=True)
+            )
+        )
+    ),
+}
+VISITS = 40  # of two endpoints or two backends one is missed once in 10^11 runs
+
+
+@asynccontextmanager
+async def before(*pay: Backend, web: Sequence[Backend] = ()) -> AsyncIterator[int]:
+    """Run an Envoy before endpoints of two backends."""
+    hosts = {"*": [entry(HttpMatch(PathPrefix(path)), rule) for path, rule in RULES.items()]}
+    async with envoy_of({TABLE: hosts}, {PAY: pay, WEB: web}) as ports:
+        yield ports[TABLE]
+
+
+@asynccontextmanager
+async def servers(*names: str) -> AsyncIterator[list[Backend]]:
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(http_backend(name)) for name in names]
+
+
+async def visits(port: int, path: str, headers: Mapping[str, str] | None = None) -> list[Answer]:
+    return await asyncio.gather(*(ask(port, path, headers) for _ in range(VISITS)))
+
+
+def bodies(answers: Sequence[Answer]) -> set[str]:
+    return {answer.body for answer in answers if answer.status == 200}
+
+
+def cookies(answers: Sequence[Answer]) -> Mapping[str, str]:
+    """Return what a browser would send after these answers."""
+    found: SimpleCookie = SimpleCookie()
+    for answer in answers:
+        found.load(answer.headers.get("set-cookie", ""))
+    return {"cookie": "; ".join(f'{name}="{each.value}"' for name, each in found.items())}
+
+
+async def test_a_cookie_leads_to_the_same_endpoint_for_as_long_as_the_endpoint_is_there() -> None:
+    async with servers("one", "two", "three") as them:
+        async with before(*them) as port:
+            assert bodies(await visits(port, "/named")) == {"one", "two", "three"}
+            first = await ask(port, "/named")
+            shown = cookies([first])
+            assert bodies(await visits(port, "/named", shown)) == {first.body}
+        rest = [
+            server for server, name in zip(them, ("one", "two", "three"), strict=True) if name != first.body
+        ]
+        async with before(*rest) as port:
+            again = await ask(port, "/named", shown)
+            assert again.status == 200
+            assert again.body != first.body
+            assert bodies(await visits(port, "/named", cookies([again]))) == {again.body}
+
+
+async def test_a_cookie_says_no_more_than_is_asked_for() -> None:
+    async with servers("one") as them, before(*them) as port:
+        session = SimpleCookie((await ask(port, "/named")).headers["set-cookie"])["SID"]
+        permanent = SimpleCookie((await ask(port, "/below")).headers["set-cookie"])["SID"]
+    assert (session["path"], session["samesite"], session["httponly"]) == ("/", "Strict", True)
+    assert (session["max-age"], session["expires"], session["secure"]) == ("", "", "")
+    assert (permanent["path"], permanent["max-age"]) == ("/below", "90")
+
+
+async def test_a_header_leads_to_the_same_endpoint() -> None:
+    async with servers("one", "two") as them, before(*them) as port:
+        first = await ask(port, "/header")
+        shown = {"x-session": first.headers["x-session"]}
+        assert bodies(await visits(port, "/header", shown)) == {first.body}
+        assert bodies(await visits(port, "/header")) == {"one", "two"}
+
+
+@pytest.mark.parametrize("path", ["/halves", "/parts"])
+async def test_a_session_has_one_endpoint_of_each_backend_and_leaves_the_shares_as_they_are(
+    path: str,
+) -> None:
+    async with (
+        servers("pay one", "pay two", "web one", "web two") as them,
+        before(*them[:2], web=them[2:]) as port,
+    ):
+        assert bodies(await visits(port, path)) == {"pay one", "pay two", "web one", "web two"}
+        shown = cookies(await visits(port, path))
+        assert shown["cookie"].count("legation-") == 2
+        answers = await visits(port, path, shown)
+        assert {each.partition(" ")[0] for each in bodies(answers)} == {"pay", "web"}
+        assert len(bodies(answers)) == 2
+        assert {answer.status for answer in answers} == ({200, 500} if path == "/halves" else {200})
