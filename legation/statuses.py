@@ -29,6 +29,7 @@ OWN_TYPES = frozenset({
     "Accepted",
     "AddressesAssigned",
     "Conflicted",
+    "DefaultGateway",
     "InsecureFrontendValidationMode",
     "OverlappingTLSConfig",
     "PartiallyInvalid",

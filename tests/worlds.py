@@ -227,7 +227,10 @@ stream_rule = st.fixed_dictionaries({"backendRefs": some(backend, 1)})
 def route(rule: st.SearchStrategy[Json], *, hosted: bool = True) -> st.SearchStrategy[Json]:
     """Draw a route's spec."""
     fields = {"parentRefs": some(parent, 1), "rules": some(rule, 1)}
-    return st.fixed_dictionaries(fields | ({"hostnames": some(hosts)} if hosted else {}))
+    return st.fixed_dictionaries(
+        fields | ({"hostnames": some(hosts)} if hosted else {}),
+        optional={"useDefaultGateways": pick("All", "None")},
+    )
 
 
 ca_ref = st.fixed_dictionaries(
@@ -275,6 +278,7 @@ SPECS: dict[str, st.SearchStrategy[Json]] = {
             "allowedListeners": st.fixed_dictionaries({"namespaces": source}),
             "addresses": pick([{"value": "198.18.0.9"}], [{"type": "Hostname", "value": "x.test"}]),
             "tls": gateway_tls,
+            "defaultScope": pick("All", "None"),
         },
     ),
     "ListenerSet": st.fixed_dictionaries(

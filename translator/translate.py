@@ -12,7 +12,16 @@ from translator.memo import Rows, Table, query
 from translator.names import Name, Ref, ServicePort
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.listener_set import ListenerSet
-from translator.rules import attachment, backend_tls, gateways, grants, listener_filters, listener_sets, reach
+from translator.rules import (
+    attachment,
+    backend_tls,
+    default_gateways,
+    gateways,
+    grants,
+    listener_filters,
+    listener_sets,
+    reach,
+)
 from translator.rules import endpoints as addresses
 from translator.rules.backend_tls_status import backend_tls_status
 from translator.rules.backends import Backend
@@ -27,6 +36,7 @@ from translator.world import Index, World
 INDEXES: tuple[Index[Any], ...] = (
     addresses.SLICES_BY_SERVICE,
     backend_tls.POLICIES_BY_TARGET,
+    default_gateways.GATEWAYS_BY_SCOPE,
     gateways.CLASSES_BY_CONTROLLER,
     gateways.GATEWAYS_BY_CLASS,
     grants.GRANTS_BY_NAMESPACE,
@@ -34,6 +44,7 @@ INDEXES: tuple[Index[Any], ...] = (
     listener_filters.SETS_BY_SERVICE,
     listener_sets.SETS_BY_GATEWAY,
     *attachment.ROUTES_BY_PARENT.values(),
+    *default_gateways.ROUTES_BY_WISH.values(),
     *reach.ROUTES_BY_SERVICE.values(),
 )
 

@@ -6,14 +6,12 @@ from msgspec import Struct
 
 from translator.memo import keyed, query
 from translator.names import Name, Ref
-from translator.objects.grpc_route import GRPCRoute
-from translator.objects.http_route import HTTPRoute
 from translator.objects.listener_set import ListenerSet
 from translator.objects.references import GATEWAY_GROUP, ParentReference
 from translator.objects.tcp_route import TCPRoute
-from translator.objects.tls_route import TLSRoute
 from translator.objects.udp_route import UDPRoute
 from translator.rules import listeners
+from translator.rules.default_gateways import KINDS, Route, guests, implied
 from translator.rules.gateways import ours
 from translator.rules.hostnames import EVERY, intersection
 from translator.rules.listener_sets import Slot, age, declared, gateway_of, labels, set_refusal, slots
@@ -21,10 +19,7 @@ from translator.rules.status import ParentRef
 from translator.verdict import Refused
 from translator.world import Index, World
 
-Route = HTTPRoute | GRPCRoute | TLSRoute | TCPRoute | UDPRoute
-ROUTES: dict[str, type[Route]] = {
-    kind.__name__: kind for kind in (HTTPRoute, GRPCRoute, TLSRoute, TCPRoute, UDPRoute)
-}
+ROUTES: dict[str, type[Route]] = {kind.__name__: kind for kind in KINDS}
 
 
 class Hosted(NamedTuple):
@@ -76,7 +71,7 @@ def parents(world: World, route: Ref) -> tuple[Parent, ...]:
     """Return what became of each parentRef; those that lead to nothing of ours are left out."""
     written = world.must(ROUTES[route.kind], route.name)
     found = []
-    for ref in written.spec.parent_refs:
+    for ref in (*written.spec.parent_refs, *implied(world, written)):
         target = _target(route.name.namespace, ref)
         gateway = _gateway(world, target) if ref.group == GATEWAY_GROUP else None
         if gateway is not None:
@@ -94,7 +89,7 @@ def attached(world: World, slot: Slot, kind: str) -> tuple[Guest, ...]:
 def _taken(world: World, owner: Ref, kind: str) -> dict[Slot, tuple[Guest, ...]]:
     """Return all that the listeners of one object took: asked once, not once a listener."""
     guests: dict[Slot, dict[Name, dict[Hosted, None]]] = {}
-    for name in world.names_where(ROUTES_BY_PARENT[kind], owner):
+    for name in _candidates(world, kind, owner):
         for parent in parents(world, Ref(kind, name)):
             for each in parent.attached:
                 if each.slot.owner == owner:
@@ -112,12 +107,12 @@ def rivals(world: World, slot: Slot) -> frozenset[Ref]:
 
     Requests are never spread over rules of both kinds: the older route keeps what the two have in common.
     """
-    if not all(world.any_where(ROUTES_BY_PARENT[kind], slot.owner) for kind in listeners.HTTP_KINDS):
+    if not all(_has_candidates(world, kind, slot.owner) for kind in listeners.HTTP_KINDS):
         return frozenset()
     refs = [
         Ref(kind, name)
         for kind in listeners.HTTP_KINDS
-        for name in world.names_where(ROUTES_BY_PARENT[kind], slot.owner)
+        for name in _candidates(world, kind, slot.owner)
         if admitted(world, Ref(kind, name), slot)
     ]
     standing: list[Ref] = []
@@ -135,13 +130,23 @@ def rivals(world: World, slot: Slot) -> frozenset[Ref]:
 def admitted(world: World, route: Ref, slot: Slot) -> tuple[Hosted, ...]:
     """Return what a route would serve at a listener if no route of another kind were in its way."""
     written = world.must(ROUTES[route.kind], route.name)
-    for ref in written.spec.parent_refs:
+    for ref in (*written.spec.parent_refs, *implied(world, written)):
         if ref.group == GATEWAY_GROUP and _target(route.name.namespace, ref) == slot.owner:
             listener = declared(world, slot)
             named = ref.section_name in (None, listener.name) and ref.port in (None, listener.port)
             if named and _allows(world, slot, route):
                 return _hosts(world, route, slot)
     return ()
+
+
+def _candidates(world: World, kind: str, owner: Ref) -> tuple[Name, ...]:
+    """Return the routes of a kind that name an object as their parent, or imply it, by name."""
+    named, implying = world.names_where(ROUTES_BY_PARENT[kind], owner), guests(world, kind, owner)
+    return tuple(sorted({*named, *implying})) if implying else named
+
+
+def _has_candidates(world: World, kind: str, owner: Ref) -> bool:
+    return world.any_where(ROUTES_BY_PARENT[kind], owner) or bool(guests(world, kind, owner))
 
 
 def _overlap(world: World, one: Ref, other: Ref, slot: Slot) -> bool:

@@ -13,6 +13,7 @@ from translator.rules.backend_certificate import shown
 from translator.rules.backend_tls_status import crowded_out
 from translator.rules.bundles import version_condition
 from translator.rules.certificates import server_certificate_warning
+from translator.rules.default_gateways import default_condition
 from translator.rules.features import supported
 from translator.rules.frontend_validation import insecure
 from translator.rules.gateways import Delivery, class_refusal, refusal
@@ -62,6 +63,7 @@ def _gateway_status(world: World, name: Name) -> GatewayStatus:
                     _resolved(world, name),
                     _placed(world, name),
                     insecure(world, name),
+                    default_condition(world, name),
                 ),
             )
         ),

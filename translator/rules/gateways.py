@@ -70,7 +70,7 @@ def refusal(world: World, name: Name) -> Refused | None:
         if (broken := _parameters_refusal(world, (ref.group, ref.kind), target)) is not None:
             return broken
     types = (IP, NAME) if is_managed(world, name) else (IP,)  # nobody can bind a name
-    return _unsupported(gateway) or _unsupported_address(gateway.spec.addresses, types)
+    return _unsupported_address(gateway.spec.addresses, types)
 
 
 def _parameters_refusal(world: World, kind: tuple[str, str], name: Name) -> Refused | None:
@@ -84,14 +84,6 @@ def _parameters_refusal(world: World, kind: tuple[str, str], name: Name) -> Refu
         return Refused(
             "InvalidParameters", f"GatewayParameters {name} does not exist; create it or drop the reference"
         )
-    return None
-
-
-def _unsupported(gateway: Gateway) -> Refused | None:
-    """Refuse what a later version honours, so that nobody believes it in force."""
-    spec = gateway.spec
-    if spec.default_scope not in (None, "None"):
-        return Refused("Invalid", "spec.defaultScope: default Gateways are not supported yet; use parentRefs")
     return None
 
 

@@ -8,8 +8,9 @@ from translator.objects.grpc_route import GRPCRouteRule
 from translator.objects.http_route import HTTPRouteRule
 from translator.objects.references import BackendRef
 from translator.rules import listeners
-from translator.rules.attachment import ROUTES, Route, parents
+from translator.rules.attachment import ROUTES, parents
 from translator.rules.backends import Backend, Traffic
+from translator.rules.default_gateways import Route
 from translator.rules.gateways import ours
 from translator.rules.http_routes import rules
 from translator.rules.listener_filters import GATEWAYS_BY_SERVICE, SETS_BY_SERVICE, asks

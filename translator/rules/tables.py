@@ -46,7 +46,7 @@ class Entry(Struct, frozen=True):
 MISDIRECTED = Entry(
     HttpMatch(PathPrefix("/")), HttpRule(Fail(421, "the name is another listener's")), "misdirected"
 )
-# Envoy learns from a route what is asked about its host: so there is one for whatever no other takes.
+# Envoy asks nobody about a request that has no route at all: so there is one for whatever no other takes.
 UNROUTED = Entry(HttpMatch(PathPrefix("/")), HttpRule(Fail(404, "no route takes it")), "unrouted")
 
 
@@ -92,9 +92,9 @@ def virtual_host(world: World, table: Table, hostname: str) -> tuple[Entry, ...]
 
 @query
 def asked(world: World, table: Table, hostname: str) -> tuple[Question, ...]:
-    """Return what is asked about every request for a host, where that does not hold for a whole table."""
+    """Return what is asked about every request for a host."""
     slot = owner(world, table.gateway, table.port, hostname)
-    if table.listener or slot is None or not listeners.judge(world, slot).served:
+    if slot is None or _is_foreign(slot, table) or not listeners.judge(world, slot).served:
         return ()
     return questions(world, slot).asked
 
