@@ -9,11 +9,13 @@ import pytest
 from legation.addresses import HostPort
 from legation.admin.metrics import Telemetry
 from legation.admin.server import AdminPort, answering
+from legation.change import Stated
 from legation.contact import Stale
 from legation.folder import Folder, read
 from legation.pump import Workbench
 from legation.standing import Standing, read_overview
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, together
+from translator.rules.gateways import BINDING, Binding
 from xds_server.hub import Hub
 from xds_server.report import Envoy, Overdue, Rejected, TurnedAway
 from xds_server.snapshot import LDS
@@ -28,7 +30,8 @@ def standing_of(text: str | None) -> Standing:
         folder = Folder()
         folder.take("a.yaml", read(text, "a.yaml"))
         standing.problems = folder.problems()
-        standing.take(Workbench().work(folder.changes()))
+        here = Stated(BINDING, Binding("127.0.0.1", is_exclusive=True))
+        standing.take(Workbench().work((here, *folder.changes())))
     return standing
 
 
@@ -80,7 +83,7 @@ async def test_the_status_is_what_the_commands_read() -> None:
         status, body = await client.get("/api/v1/status")
     assert status == 200
     overview = read_overview(body.encode())
-    assert [(each.name, each.bound) for each in overview.gateways] == [("infra/edge", ("0.0.0.0:80",))]
+    assert [(each.name, each.bound) for each in overview.gateways] == [("infra/edge", ("127.0.0.1:80",))]
     assert [(each.kind, each.name) for each in overview.routes] == [("HTTPRoute", "shop/store")]
     assert [each.object for each in overview.findings] == ["HTTPRoute shop/store"]
 
