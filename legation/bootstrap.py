@@ -30,6 +30,7 @@ from envoy_data_plane.envoy.config.core.v3 import (
     SocketAddress,
     TransportSocket,
 )
+from envoy_data_plane.envoy.config.core.v3 import HttpProtocolOptions as CommonHttpProtocolOptions
 from envoy_data_plane.envoy.config.endpoint.v3 import (
     ClusterLoadAssignment,
     Endpoint,
@@ -127,11 +128,15 @@ def _dynamic() -> BootstrapDynamicResources:
 
 
 def _xds_cluster(start: Start) -> Cluster:
-    """Name the control plane; pings find a connection that died without a word."""
+    """Name the control plane; pings find a connection that died without a word.
+
+    Each stream has a connection of its own: who was shut out comes again with the newest identity.
+    """
     pings = KeepaliveSettings(interval=timedelta(seconds=30), timeout=timedelta(seconds=5))
     http2 = Http2ProtocolOptions(connection_keepalive=pings)
     options = HttpProtocolOptions(
-        explicit_http_config=HttpProtocolOptionsExplicitHttpConfig(http2_protocol_options=http2)
+        common_http_protocol_options=CommonHttpProtocolOptions(max_requests_per_connection=1),
+        explicit_http_config=HttpProtocolOptionsExplicitHttpConfig(http2_protocol_options=http2),
     )
     host = LbEndpoint(endpoint=Endpoint(address=_address(start.xds)))
     return Cluster(

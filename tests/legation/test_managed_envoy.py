@@ -10,18 +10,22 @@ from typing import NamedTuple
 
 import msgspec
 from cryptography import x509
+from msgspec import structs
 
+from k8s_watch.change import Put
+from k8s_watch.kind import ObjectName
 from legation.addresses import HostPort
 from legation.authority import Credential, Lifetime, issue, make_root, proxy_of, server
-from legation.identity import proven_group
 from legation.proxies.managed import ADMIN, CONFIGURATION, IDENTITY, PROBES, Environment, manifests
 from legation.proxies.wanted import Wanted
+from legation.revocation import Gate
 from legation.rotation import bundle
 from tests.legation.running import free_port
 from tests.loopback import ask
 from tests.real_envoy import RunningEnvoy, running_envoy, until
 from translator.names import Name
 from translator.objects.gateway import Gateway
+from translator.rules.identities import REVOKED_BEFORE
 from translator.rules.managed import settle
 from xds_server.hub import Hub
 from xds_server.service import Address, Proof, Terms, mutual_tls, serving
@@ -96,6 +100,7 @@ class Desk:
         self.roots = (self.root,)
         self.leaf = issue(self.root, server(["localhost"]), _day())
         self.hub = Hub(lambda _report: None)
+        self.gate = Gate(self.hub.review)
         self.hub.publish(str(EDGE), Snapshot.of({CDS: {}, LDS: {}}))
 
     def envoy(self) -> Credential:
@@ -107,7 +112,7 @@ class Desk:
     @asynccontextmanager
     async def open(self, port: int) -> AsyncIterator[int]:
         door = Address(f"127.0.0.1:{port}", mutual_tls(self.proof))
-        async with serving(self.hub, [door], Terms(group_of=proven_group, drain=0.0)) as [number]:
+        async with serving(self.hub, [door], Terms(group_of=self.gate.group_of, drain=0.0)) as [number]:
             yield number
 
 
@@ -146,6 +151,22 @@ async def test_a_new_authority_reaches_a_running_envoy(tmp_path: Path) -> None:
                 await connected(desk)
 
 
+async def test_who_is_shut_out_comes_again_with_another_identity(tmp_path: Path) -> None:
+    desk = Desk()
+    async with desk.open(0) as xds, pod(desk, xds, tmp_path) as (made, _):
+        await connected(desk)
+        begun = datetime.now(UTC)
+        for annotations in ({}, {REVOKED_BEFORE: begun.isoformat()}):
+            its = structs.replace(
+                GATEWAY, metadata=structs.replace(GATEWAY.metadata, annotations=annotations)
+            )
+            desk.gate.overhear(Gateway, [Put(ObjectName(*EDGE), "1", its)])
+        await until(lambda: _is_alone(desk))
+        later = Lifetime(begun + timedelta(seconds=1), begun + timedelta(days=1))
+        made.show(issue(desk.root, proxy_of(EDGE), later), desk.roots)
+        await connected(desk)
+
+
 async def test_probes_ask_two_things_and_nothing_else(tmp_path: Path) -> None:
     desk = Desk()
     async with desk.open(0) as xds, pod(desk, xds, tmp_path) as (made, _):
@@ -172,6 +193,10 @@ async def test_clients_are_told_to_go_before_a_pod_ends(tmp_path: Path) -> None:
             return (await ask(made.probes, "/ready")).headers.get("connection") == "close"
 
         await until(told)
+
+
+async def _is_alone(desk: Desk) -> bool:
+    return not desk.hub.connected()
 
 
 async def _holds(envoy: RunningEnvoy, root: Credential) -> bool:
