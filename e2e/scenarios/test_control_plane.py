@@ -1,18 +1,26 @@
 """The control plane is killed, in part and as a whole, and the API server goes away."""
 
+import os
 import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from tempfile import TemporaryFile
+from time import monotonic
 
+from e2e.cluster.control_plane import API_SERVER
+from e2e.cluster.own import Own
 from e2e.kubectl import eventually
+from e2e.outages import away
 from e2e.scenarios.backend import Backend
+from e2e.scenarios.background import beside
 from e2e.scenarios.conftest import REPLICAS
 from e2e.scenarios.release import Release
 from e2e.scenarios.shop import EDGE, Shop, visited
+from e2e.scenarios.traffic import asked
 from tests.pki import Authority
 
+OUTAGE = float(os.environ.get("LEGATION_E2E_OUTAGE", "30"))  # seconds; longer than a Lease lasts
 PROGRAMMED = 'jsonpath={.status.conditions[?(@.type=="Programmed")].status}{"\\n"}'
 
 
@@ -61,6 +69,30 @@ def test_when_the_leader_is_lost_another_takes_over_and_no_status_wavers(
         eventually(lambda: release.pods.ready(REPLICAS))
     assert traffic.losses == []
     assert set(programmed) == {"True"}
+
+
+def test_while_the_api_server_is_away_traffic_goes_on_and_a_proxy_that_crashes_comes_back(
+    release: Release, shop: Shop, own: Own
+) -> None:
+    old, new = backends("old", "new")
+    with visited(shop, old, new) as traffic:
+        crashed, _ = eventually(lambda: shop.proxies.ready(REPLICAS))
+        eventually(shop.address)
+        before = shop.programmed()
+        with beside(away(own, API_SERVER)):
+            ends = monotonic() + OUTAGE
+            traffic.more()
+            assert traffic.losses == []
+            crashed.signal(signal.SIGKILL)
+            eventually(lambda: asked(crashed.address).answer)
+            while monotonic() < ends:
+                traffic.more()
+        shop.leads_to(new)
+        traffic.reaches(new.name)
+        eventually(lambda: release.pods.ready(REPLICAS))
+        assert shop.programmed() == before
+    assert {loss.proxy for loss in traffic.losses} <= {crashed.address, ""}
+    assert {loss.status for loss in traffic.losses} <= {0}
 
 
 @contextmanager
