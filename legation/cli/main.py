@@ -1,8 +1,10 @@
 """`legation`: every command under one name."""
 
 import os
+import signal
 from importlib.metadata import version
-from typing import Annotated
+from types import FrameType
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -11,6 +13,7 @@ from legation.cli import bootstrap, check, run, status, translate, up
 # gRPC takes no bound for versions of TLS, only cipher suites of 1.2, and those once, when it is imported:
 # with nothing but one that needs a shared key, which nobody has, 1.3 is all that is left.
 ONLY_TLS_1_3 = ("GRPC_SSL_CIPHER_SUITES", "ECDHE-PSK-AES128-CBC-SHA")
+FIRST = 1  # the process of a container that no signal ends which it does not handle itself
 EPILOG = "Start with `legation up FOLDER`. Each command explains itself: `legation up --help`."
 
 app = typer.Typer(
@@ -28,6 +31,10 @@ app.command("translate", epilog=translate.EXAMPLES)(translate.translate)
 app.command("check", epilog=check.EXAMPLES)(check.check)
 app.command("status", epilog=status.EXAMPLES)(status.status)
 app.command("bootstrap", epilog=bootstrap.EXAMPLES)(bootstrap.bootstrap)
+
+
+def _end(number: int, _: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)
 
 
 def _print_version(asked: bool) -> None:  # noqa: FBT001  # the option's value, as typer hands it over
@@ -49,5 +56,7 @@ def root(
 
 def main() -> None:
     """Run the command that the arguments name."""
+    if os.getpid() == FIRST:
+        signal.signal(signal.SIGTERM, _end)
     os.environ.setdefault(*ONLY_TLS_1_3)
     app()
