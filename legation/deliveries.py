@@ -118,7 +118,7 @@ class Deliveries:
         basis = self._bases.setdefault(group, Basis(None, listeners))
         heard = _concluded(found, basis, name_in(group), listeners)
         self._bases[group] = Basis(heard, listeners)
-        return heard if heard != basis.heard else None
+        return heard if (heard, listeners) != (basis.heard, basis.listeners) else None
 
     def _let_go(self, group: str) -> Heard:
         del self._bases[group]

@@ -20,6 +20,7 @@ from legation.notebook import Judged, Notebook
 from legation.proxies.wanted import Wanted, wanted
 from legation.publish import Publisher
 from legation.written_status import read_status
+from translator.envoy.resource import LISTENER
 from translator.memo import Rows, Table
 from translator.names import Name, Ref
 from translator.objects.cluster_trust_bundle import ClusterTrustBundle
@@ -30,7 +31,7 @@ from translator.rules.bundles import Bundles
 from translator.rules.certificates import NOW
 from translator.rules.gateways import Binding, Delivery
 from translator.rules.managed import RUNS_PROXIES, Upkeep
-from translator.translate import INDEXES, Mistake, Translator
+from translator.translate import INDEXES, Mistake, Resources, Translator
 from translator.world import World
 from xds_server.snapshot import Snapshot
 
@@ -82,6 +83,7 @@ class Workbench:
         self._publisher = Publisher()
         self._notebook = Notebook()
         self._proxies: Table[Wanted | None] = Table(self.world.memory, wanted)
+        self._served: Mapping[Name, Resources] = MappingProxyType({})
         self._last = Outcome({}, {}, {}, 0.0)
 
     def work(self, batch: Batch) -> Outcome:
@@ -93,6 +95,8 @@ class Workbench:
             translation = self._translator.translate()
         except Exception as bug:  # noqa: BLE001  # our own mistake must not end what is being served
             return structs.replace(self._last, broken={"the translation": Mistake(bug)}, seconds=0.0)
+        if self._doubts(translation.gateways):
+            translation = self._translator.translate()
         proxies = self._wanted(translation.gateways)
         mistakes = {
             f"proxies of {name}": Mistake(bug, Ref("Gateway", name)) for name, bug in proxies.broken.items()
@@ -104,6 +108,19 @@ class Workbench:
         judged = self._notebook.judged()
         self._last = Outcome(snapshots, statuses, broken, took, judged, proxies.values)
         return self._last
+
+    def _doubts(self, gateways: Mapping[Name, Resources]) -> bool:
+        """Call no Gateway programmed whose listeners are others than those its Envoys took."""
+        before, self._served = self._served, gateways
+        doubtful = [
+            name
+            for name in before.keys() & gateways.keys()
+            if _listen_otherwise(before[name], gateways[name])
+        ]
+        for name in doubtful:
+            if (known := self.world.get(Delivery, name)) is not None:
+                self.world.put(Delivery, name, structs.replace(known, acknowledged=False))
+        return bool(doubtful)
 
     def _wanted(self, gateways: Iterable[Name]) -> Rows[Wanted | None]:
         """Return what Gateways need of whoever runs proxies, if we are to."""
@@ -175,6 +192,14 @@ class Pump:
         while True:
             await asyncio.sleep(TICK)
             self.put([the_time()])
+
+
+def _listen_otherwise(before: Resources, after: Resources) -> bool:
+    """Compare two sets of listeners; what did not change is the same object."""
+    if before is after:
+        return False
+    old, new = before.get(LISTENER, {}), after.get(LISTENER, {})
+    return old.keys() != new.keys() or any(old[name] is not new[name] for name in new)
 
 
 def _says_programmed(gateway: Gateway) -> bool:

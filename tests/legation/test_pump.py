@@ -112,6 +112,17 @@ def test_a_gateway_is_programmed_only_once_its_envoys_say_so() -> None:
     assert programmed(workbench.work([Heard(EDGE.name)]))[:2] == ("False", "Pending")
 
 
+def test_what_envoys_took_says_nothing_of_listeners_that_are_new() -> None:
+    workbench, manifests = Workbench(), Manifests()
+    workbench.work(manifests.now(SHOP))
+    workbench.work([Heard(EDGE.name, acknowledged=True)])
+    elsewhere = together(LEGATION_CLASS, gateway("edge", 81), service("store", 8080), route("store", "store"))
+    assert programmed(workbench.work(manifests.now(elsewhere)))[:2] == ("False", "Pending")
+    workbench.work([Heard(EDGE.name, acknowledged=True)])
+    rerouted = together(LEGATION_CLASS, gateway("edge", 81), service("store", 9090), route("store", "store"))
+    assert programmed(workbench.work(manifests.now(rerouted)))[0] == "True", "no listener is another"
+
+
 def test_a_time_that_passes_moves_no_transition() -> None:
     workbench, manifests = Workbench(), Manifests()
     first = workbench.work(manifests.now(SHOP))
