@@ -18,4 +18,4 @@ class ClusterTrustBundle(Part, frozen=True):
 
     metadata: ObjectMeta
     spec: ClusterTrustBundleSpec
-    api_version: str = "certificates.k8s.io/v1beta1"
+    api_version: str = "certificates.k8s.io/v1"

@@ -87,7 +87,7 @@ KINDS = (
     KindInfo(
         ClusterTrustBundle,
         "certificates.k8s.io",
-        ("v1beta1", "v1alpha1"),
+        ("v1", "v1beta1", "v1alpha1"),
         "clustertrustbundles",
         namespaced=False,
     ),

@@ -90,7 +90,6 @@ def virtual_host(world: World, table: Table, hostname: str) -> tuple[Entry, ...]
     return (*(entry for _, entry in sorted(found, key=lambda pair: pair[0])), *last)
 
 
-@query
 def asked(world: World, table: Table, hostname: str) -> tuple[Question, ...]:
     """Return what is asked about every request for a host."""
     slot = owner(world, table.gateway, table.port, hostname)
