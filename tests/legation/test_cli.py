@@ -230,3 +230,16 @@ def test_a_tree_shows_where_copies_go(tmp_path: Path) -> None:
     assert code == 0
     assert "25.00% copied to shop/cart:80" in out
     assert out.count("copied") == 1  # the mirror that is nowhere gets nothing
+
+
+def test_a_tree_shows_each_share_that_gets_something_of_its_own(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "examples" / "http" / "shop.yaml").read_text()
+    answering = "  - backendRefs:\n    - name: store\n"
+    assert answering in text
+    full = "{type: ReplaceFullPath, replaceFullPath: /new}"
+    other = f"    - {{name: cart, port: 80, filters: [{{type: URLRewrite, urlRewrite: {{path: {full}}}}}]}}\n"
+    (tmp_path / "a.yaml").write_text(text.replace(answering, answering.replace("    - n", f"{other}    - n")))
+    code, out, _ = run("translate", "-o", "tree", str(tmp_path))
+    assert code == 0
+    lines = [line.strip("│├└─ ").split()[0] for line in out.splitlines()]
+    assert lines[-6:] == ["9", "shop/cart:80", "82", "shop/store:80", "9", "shop/cart:80"]

@@ -113,7 +113,7 @@ def _with(found: Filters, each: Written) -> Filters | Refused:
         case "CORS" if isinstance(each, HTTPRouteFilter) and each.cors is not None:
             field, value = "cors", cors(each.cors)
         case unknown:
-            return Refused("UnsupportedValue", f"filters: {unknown} is not supported yet")
+            return Refused("UnsupportedValue", f"filters: filters of type {unknown} are not supported")
     return value if isinstance(value, Refused) else structs.replace(found, **{field: value})
 
 
