@@ -72,10 +72,8 @@ class Programs(NamedTuple):
         crds = _kept(self.cache, CONFORMANCE) / f"crds-{channel()}"
         if not crds.exists():
             with _making(crds) as made:
-                _go(CONFORMANCE, "mod", "download", GATEWAY_API)
-                module = _go(CONFORMANCE, "list", "-m", "-f", "{{.Dir}}", GATEWAY_API)
                 made.mkdir()
-                for path in Path(module, "config", "crd", channel()).glob("gateway*.yaml"):
+                for path in Path(fetched(GATEWAY_API), "config", "crd", channel()).glob("gateway*.yaml"):
                     shutil.copyfile(path, made / path.name)
         return crds
 
@@ -83,6 +81,12 @@ class Programs(NamedTuple):
         """Give a PATH with all of them first."""
         folders = [str(_kept(self.cache, module.folder)) for module in MODULES]
         return os.pathsep.join((*folders, os.environ["PATH"]))
+
+
+def fetched(module: str) -> Path:
+    """Give the folder of a module that the conformance suite is built from."""
+    _go(CONFORMANCE, "mod", "download", module)
+    return Path(_go(CONFORMANCE, "list", "-m", "-f", "{{.Dir}}", module))
 
 
 def channel() -> str:
