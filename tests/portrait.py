@@ -16,6 +16,7 @@ from envoy.extensions.filters.http.stateful_session.v3 import stateful_session_p
 from envoy.extensions.http.stateful_session.header.v3 import header_pb2
 from envoy.extensions.transport_sockets.tls.v3 import common_pb2, secret_pb2, tls_pb2
 
+from tests.client_portrait import clients
 from tests.messages import opened
 from translator.envoy.clusters import REFUSED
 from translator.envoy.cors import THE_ROUTE_DECIDES
@@ -318,7 +319,7 @@ def _asked(context: tls_pb2.DownstreamTlsContext) -> str:
 
 
 def _network(chain: listener_components_pb2.FilterChain) -> Iterable[str]:
-    [last] = chain.filters
+    last = chain.filters[-1]
     read = opened(last.typed_config)
     if last.name.endswith("http_connection_manager"):
         asked = [_question(each) for each in read.http_filters if each.name.startswith("legation/ask/")]
@@ -355,6 +356,7 @@ def _sent_to(action: Any) -> str:  # noqa: ANN401  generated, without annotation
 
 
 SECTIONS: Mapping[str, Any] = {
+    "clients": clients,
     "clusters": clusters,
     "endpoints": endpoints,
     "listeners": listeners,

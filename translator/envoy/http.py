@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from envoy.config.core.v3 import protocol_pb2
 from envoy.config.listener.v3 import listener_components_pb2
 from envoy.extensions.filters.http.cors.v3 import cors_pb2
 from envoy.extensions.filters.http.fault.v3 import fault_pb2
@@ -12,9 +13,12 @@ from envoy.extensions.filters.network.http_connection_manager.v3 import http_con
 from translator.envoy.asking import filters
 from translator.envoy.config_source import OVER_ADS
 from translator.envoy.cors import CORS
+from translator.envoy.durations import duration
 from translator.envoy.encode import encode, packed
 from translator.envoy.forwards import FAULT
+from translator.envoy.limits import requests
 from translator.envoy.sessions import SESSION
+from translator.rules.clients import Manners, Rate
 from translator.rules.listener_filters import Question
 from translator.rules.tables import Table
 
@@ -22,7 +26,8 @@ KIB = 1024
 
 # Limits are those that Envoy's documentation advises for an edge, with none on the length of a whole request.
 # Paths are brought into one form before routes are matched, so that a route cannot be passed by in another.
-# Nobody in front is believed about where a client is, and no client may steer Envoy by its own headers.
+# Nobody in front is believed about where a client is, unless parameters say how many proxies there are; no
+# client may steer Envoy by its own headers.
 PREPARED = encode(
     http_connection_manager_pb2.HttpConnectionManager(
         http_filters=[
@@ -46,7 +51,6 @@ PREPARED = encode(
                 "typed_config": packed(router_pb2.Router(suppress_envoy_headers=True)),
             },
         ],
-        common_http_protocol_options={"idle_timeout": {"seconds": 900}},
         http2_protocol_options={
             "max_concurrent_streams": {"value": 100},
             "initial_stream_window_size": {"value": 64 * KIB},
@@ -54,8 +58,7 @@ PREPARED = encode(
         },
         server_name="legation",
         server_header_transformation="APPEND_IF_ABSENT",
-        stream_idle_timeout={"seconds": 300},
-        request_headers_timeout={"seconds": 10},
+        stream_flush_timeout={"seconds": 300},  # for clients that do not take what they asked for
         use_remote_address={"value": True},
         internal_address_config={  # nobody is internal; an empty list would mean all private addresses
             "cidr_ranges": [{"address_prefix": "255.255.255.255", "prefix_len": {"value": 32}}]
@@ -68,11 +71,30 @@ PREPARED = encode(
 )
 
 
-def manager(table: Table, asked: Sequence[Question] = ()) -> listener_components_pb2.Filter:
-    """Build the filter that speaks HTTP and sends requests where a route table says."""
+def prepared(manners: Manners) -> bytes:
+    """Return what all managers of a port have in common."""
     built = http_connection_manager_pb2.HttpConnectionManager.FromString(PREPARED)
+    common = built.common_http_protocol_options
+    common.idle_timeout.CopyFrom(duration(manners.idle))
+    common.max_headers_count.value = manners.headers
+    if manners.refuses_underscores:
+        common.headers_with_underscores_action = protocol_pb2.HttpProtocolOptions.REJECT_REQUEST
+    built.max_request_headers_kb.value = manners.header_kilobytes
+    built.stream_idle_timeout.CopyFrom(duration(manners.stream_idle))
+    built.request_headers_timeout.CopyFrom(duration(manners.request_headers))
+    built.xff_num_trusted_hops = manners.trusted_hops
+    return encode(built)
+
+
+def manager(
+    table: Table, asked: Sequence[Question], common: bytes, rate: Rate | None
+) -> listener_components_pb2.Filter:
+    """Build the filter that speaks HTTP and sends requests where a route table says."""
+    built = http_connection_manager_pb2.HttpConnectionManager.FromString(common)
     if asked:
         _ask_first(built, filters(asked, by_host=not table.listener))
+    if rate is not None:
+        _limit_first(built, rate, str(table))
     built.stat_prefix = built.rds.route_config_name = str(table)
     built.rds.config_source.ParseFromString(OVER_ADS)
     return listener_components_pb2.Filter(
@@ -90,3 +112,10 @@ def _ask_first(
         other.disabled = False
     del built.http_filters[:]
     built.http_filters.extend((*asking, *others))
+
+
+def _limit_first(built: http_connection_manager_pb2.HttpConnectionManager, rate: Rate, name: str) -> None:
+    """Refuse what is too much before anybody is asked about it."""
+    others = [*built.http_filters]
+    del built.http_filters[:]
+    built.http_filters.extend((requests(rate, name), *others))

@@ -8,11 +8,13 @@ from envoy.extensions.transport_sockets.tls.v3 import common_pb2, tls_pb2
 from translator.envoy.asking import whom
 from translator.envoy.config_source import served_secret
 from translator.envoy.encode import encode, packed
-from translator.envoy.http import manager
+from translator.envoy.http import manager, prepared
+from translator.envoy.limits import connections, proxy_protocol
 from translator.envoy.resource import Resource
 from translator.envoy.secrets import certificate_name
 from translator.envoy.streams import targets, tcp_proxy, udp_proxy
 from translator.memo import query
+from translator.rules.clients import Manners
 from translator.rules.frontend_validation import ClientProof
 from translator.rules.ports import Bound, Chain, HttpPort, Site, TcpPort, Terminate, TlsPort, UdpPort, site
 from translator.rules.streams import Streams
@@ -46,16 +48,19 @@ def listener(world: World, bound: Bound) -> Resource:
 
 def build(bound: Bound, stands: Site) -> Resource:
     """Build a listener from the plan of its port."""
-    built = _bound(stands, bound)
-    plan = stands.plan
-    match plan:
+    built, manners = _bound(stands, bound), stands.manners
+    match stands.plan:
         case HttpPort(table, asked):
-            built.filter_chains.add().filters.append(manager(table, asked))
+            chain = _limited(manners, str(bound))
+            chain.filters.append(manager(table, asked, prepared(manners), manners.rate))
+            built.filter_chains.append(chain)
             return Resource(encode(built), targets=whom(asked), tables=(str(table),))
         case TlsPort(chains):
-            return _tls(built, chains)
+            return _tls(built, chains, manners)
         case TcpPort(streams):
-            built.filter_chains.add().filters.append(tcp_proxy(streams, str(bound)))
+            chain = _limited(manners, str(bound))
+            chain.filters.append(tcp_proxy(streams, str(bound), manners.stream_idle))
+            built.filter_chains.append(chain)
             return Resource(encode(built), targets=targets(streams))
         case UdpPort(streams):
             built.udp_listener_config.SetInParent()
@@ -77,13 +82,26 @@ def _bound(stands: Site, bound: Bound) -> listener_pb2.Listener:
         built.additional_addresses.add(address=other)
     if stands.is_exclusive and bound.transport == "TCP":  # workers share one socket; datagrams need theirs
         built.enable_reuse_port.value = False
+    if stands.manners.proxy_protocol != "Off" and bound.transport == "TCP":
+        required = stands.manners.proxy_protocol == "Required"
+        built.listener_filters.append(proxy_protocol(required=required))
     return built
 
 
-def _tls(built: listener_pb2.Listener, chains: tuple[Chain, ...]) -> Resource:
+def _limited(manners: Manners, name: str) -> listener_components_pb2.FilterChain:
+    """Begin a chain, by how many connections it may have."""
+    chain = listener_components_pb2.FilterChain()
+    if manners.max_connections is not None:
+        chain.filters.append(connections(manners.max_connections, name))
+    return chain
+
+
+def _tls(built: listener_pb2.Listener, chains: tuple[Chain, ...], manners: Manners) -> Resource:
     """Complete a listener that tells TLS connections apart by server name."""
     built.listener_filters.add().ParseFromString(TLS_INSPECTOR)
-    built.filter_chains.extend(_chain(chain, f"{built.name}/{chain.hostname or '*'}") for chain in chains)
+    common = prepared(manners)
+    for chain in chains:
+        built.filter_chains.append(_chain(chain, f"{built.name}/{chain.hostname or '*'}", manners, common))
     ended = [chain.tls for chain in chains if chain.tls]
     named = {certificate_name(secret) for tls in ended for secret in tls.certificates}
     named |= {str(tls.proof.trust) for tls in ended if tls.proof}
@@ -98,16 +116,17 @@ def _tls(built: listener_pb2.Listener, chains: tuple[Chain, ...]) -> Resource:
     )
 
 
-def _chain(chain: Chain, name: str) -> listener_components_pb2.FilterChain:
-    built = listener_components_pb2.FilterChain(name=name)
+def _chain(chain: Chain, name: str, manners: Manners, common: bytes) -> listener_components_pb2.FilterChain:
+    built = _limited(manners, name)
+    built.name = name
     built.filter_chain_match.transport_protocol = "tls"  # cleartext is for no chain, and closed
     if chain.hostname is not None:
         built.filter_chain_match.server_names.append(chain.hostname)
     match chain.then:
         case Table() as table:
-            built.filters.append(manager(table, chain.asked))
+            built.filters.append(manager(table, chain.asked, common, manners.rate))
         case Streams() as streams:
-            built.filters.append(tcp_proxy(streams, name))
+            built.filters.append(tcp_proxy(streams, name, manners.stream_idle))
     if chain.tls is not None:
         speaks_http = isinstance(chain.then, Table)
         built.transport_socket.CopyFrom(_terminating(chain.tls, ALPN_OF_HTTP if speaks_http else ()))

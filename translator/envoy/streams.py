@@ -8,6 +8,7 @@ from envoy.extensions.matching.input_matchers.consistent_hashing.v3 import consi
 from xds.type.matcher.v3 import matcher_pb2
 
 from translator.envoy.clusters import REFUSED
+from translator.envoy.durations import duration
 from translator.envoy.encode import packed
 from translator.rules.backends import Backend
 from translator.rules.streams import Streams
@@ -16,9 +17,9 @@ from translator.verdict import Refused
 Part = tuple[str, int]  # a cluster, and its weight
 
 
-def tcp_proxy(streams: Streams, name: str) -> listener_components_pb2.Filter:
-    """Build the filter that gives each connection to one of the shares."""
-    proxy = tcp_proxy_pb2.TcpProxy(stat_prefix=name)
+def tcp_proxy(streams: Streams, name: str, idle: int) -> listener_components_pb2.Filter:
+    """Build the filter that gives each connection to one of the shares, and ends it when it is idle."""
+    proxy = tcp_proxy_pb2.TcpProxy(stat_prefix=name, idle_timeout=duration(idle))
     parts = _parts(streams)
     if len(parts) == 1:
         [(proxy.cluster, _)] = parts

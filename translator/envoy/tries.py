@@ -1,11 +1,12 @@
 """Timeouts and retries in Envoy's terms."""
 
 from envoy.config.route.v3 import route_components_pb2
-from google.protobuf import duration_pb2
 
+from translator.envoy.durations import duration
+from translator.rules.clients import Manners
 from translator.rules.tries import Again, Tries
 
-IDLE = 300_000  # milliseconds after which a silent stream ends, unless its route says otherwise
+IDLE = Manners().stream_idle  # after which a silent stream ends, unless its route says otherwise
 SHORTEST = 1  # of Envoy's intervals between tries, which may not be nothing
 REJECTED = "connect-failure,refused-stream,unavailable"  # no backend took the request
 BY_CODE = "retriable-status-codes"
@@ -18,11 +19,11 @@ GROWS_TO = 10  # times the first interval
 def limit(action: route_components_pb2.RouteAction, tries: Tries) -> None:
     """Limit a request; its timeout covers all of its tries."""
     if tries.request is not None:
-        action.timeout.CopyFrom(_duration(tries.request))
+        action.timeout.CopyFrom(duration(tries.request))
         if not tries.request or tries.request >= IDLE:
-            action.idle_timeout.CopyFrom(_duration(tries.request and tries.request + 1000))
+            action.idle_timeout.CopyFrom(duration(tries.request and tries.request + 1000))
     if tries.each:
-        action.retry_policy.per_try_timeout.CopyFrom(_duration(tries.each))
+        action.retry_policy.per_try_timeout.CopyFrom(duration(tries.each))
     if tries.again is not None:
         _try_again(action.retry_policy, tries.again, timed=bool(tries.each))
 
@@ -35,10 +36,5 @@ def _try_again(policy: route_components_pb2.RetryPolicy, again: Again, *, timed:
     )
     if again.backoff is not None:
         first = max(again.backoff, SHORTEST)
-        policy.retry_back_off.base_interval.CopyFrom(_duration(first))
-        policy.retry_back_off.max_interval.CopyFrom(_duration(first * GROWS_TO))
-
-
-def _duration(milliseconds: int) -> duration_pb2.Duration:
-    seconds, rest = divmod(milliseconds, 1000)
-    return duration_pb2.Duration(seconds=seconds, nanos=rest * 1_000_000)
+        policy.retry_back_off.base_interval.CopyFrom(duration(first))
+        policy.retry_back_off.max_interval.CopyFrom(duration(first * GROWS_TO))

@@ -5,8 +5,9 @@ from typing import Annotated
 
 from msgspec import Raw, field
 
-from translator.objects.constraints import Between, Entries, OneOf, Text
+from translator.objects.constraints import Between, Entries, Items, OneOf, Text
 from translator.objects.meta import LabelSelector, ObjectMeta, Part
+from translator.objects.scalars import Duration, PortNumber
 
 Quantity = int | str | None  # as Kubernetes writes amounts: 2, 500m, 64Mi
 Percentage = Annotated[int, Between(1, 100)]
@@ -57,6 +58,48 @@ class ServiceParameters(Part, frozen=True):
     type: Annotated[str, OneOf(("ClusterIP", "NodePort", "LoadBalancer"))] | None = None
 
 
+class RequestRateParameters(Part, frozen=True):
+    """How many requests are taken in a time, and how many at once after a quiet while."""
+
+    requests: Annotated[int, Between(1, 10_000_000)]
+    per: Duration = "1s"
+    burst: Annotated[int, Between(1, 10_000_000)] | None = None
+
+
+class RequestHeaderParameters(Part, frozen=True):
+    """What the headers of a request may be."""
+
+    max_kilobytes: Annotated[int, Between(1, 8192)] | None = None
+    max_count: Annotated[int, Between(1, 10_000)] | None = None
+    underscores: Annotated[str, OneOf(("Allow", "Reject"))] | None = None
+
+
+class TimeoutParameters(Part, frozen=True):
+    """How long clients may be silent."""
+
+    idle: Duration | None = None
+    stream_idle: Duration | None = None
+    request_headers: Duration | None = None
+
+
+class ClientParameters(Part, frozen=True):
+    """What is granted to clients, and what they are believed."""
+
+    max_connections: Annotated[int, Between(1, 10_000_000)] | None = None
+    request_rate: RequestRateParameters | None = None
+    request_headers: RequestHeaderParameters = RequestHeaderParameters()
+    timeouts: TimeoutParameters = TimeoutParameters()
+    trusted_hops: Annotated[int, Between(0, 32)] | None = None
+    proxy_protocol: Annotated[str, OneOf(("Off", "Optional", "Required"))] | None = None
+
+
+class PortParameters(Part, frozen=True):
+    """What holds for clients of one port, before what holds for those of all."""
+
+    port: PortNumber
+    clients: ClientParameters
+
+
 class GatewayParametersSpec(Part, frozen=True):
     """What holds for the Gateways that refer to these parameters."""
 
@@ -64,6 +107,8 @@ class GatewayParametersSpec(Part, frozen=True):
     proxies: Annotated[str, OneOf(("Managed", "External"))] | None = None
     envoy: EnvoyParameters = EnvoyParameters()
     service: ServiceParameters = ServiceParameters()
+    clients: ClientParameters = ClientParameters()
+    ports: Annotated[tuple[PortParameters, ...], Items(0, 64, key=("port",))] = ()
 
 
 class GatewayParameters(Part, frozen=True):

@@ -1,28 +1,22 @@
 """Which Gateways have their proxies run for them, how, under which name, and where these are reached."""
 
 import re
-from collections.abc import Iterable
 from hashlib import sha256
-from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from translator.memo import query
 from translator.names import Name
-from translator.objects.gateway import Gateway
-from translator.objects.gateway_class import GatewayClass
 from translator.objects.gateway_parameters import (
     AutoscalingParameters,
-    GatewayParameters,
     GatewayParametersSpec,
     ResourceParameters,
 )
 from translator.objects.service import Service
+from translator.rules.parameters import first, said
 from translator.rules.status import Address
 from translator.world import Fact, World
-
-T = TypeVar("T")
 
 RUNS_PROXIES = Fact("whether proxies are run for Gateways that do not say otherwise", otherwise=False)
 MODEST = ResourceParameters(requests={"cpu": "100m", "memory": "128Mi"})
@@ -53,33 +47,25 @@ class Wishes(Struct, frozen=True):
     service_type: str
 
 
-def settle(*said: GatewayParametersSpec | None) -> Wishes:
-    """Merge field by field: whoever comes first in `said` decides, which is the class before the Gateway."""
-    specs = [spec for spec in said if spec is not None]
+def settle(*specs: GatewayParametersSpec) -> Wishes:
+    """Merge field by field: whoever comes first decides, which is the class before the Gateway."""
     envoys = [spec.envoy for spec in specs]
     return Wishes(
-        managed=_first((spec.proxies for spec in specs), "Managed") == "Managed",
-        image=_first((envoy.image for envoy in envoys), None),
-        replicas=_first((envoy.replicas for envoy in envoys), 1),
-        autoscaling=_first((envoy.autoscaling for envoy in envoys), None),
-        resources=_first((envoy.resources for envoy in envoys), MODEST),
-        concurrency=_first((envoy.concurrency for envoy in envoys), 2),
-        log_level=_first((envoy.log_level for envoy in envoys), "warning"),
-        service_type=_first((spec.service.type for spec in specs), "LoadBalancer"),
+        managed=first((spec.proxies for spec in specs), "Managed") == "Managed",
+        image=first((envoy.image for envoy in envoys), None),
+        replicas=first((envoy.replicas for envoy in envoys), 1),
+        autoscaling=first((envoy.autoscaling for envoy in envoys), None),
+        resources=first((envoy.resources for envoy in envoys), MODEST),
+        concurrency=first((envoy.concurrency for envoy in envoys), 2),
+        log_level=first((envoy.log_level for envoy in envoys), "warning"),
+        service_type=first((spec.service.type for spec in specs), "LoadBalancer"),
     )
 
 
 @query
 def wishes(world: World, gateway: Name) -> Wishes:
     """Return how a Gateway's proxies are run: what its class says, what it says itself, then defaults."""
-    its = world.must(Gateway, gateway)
-    class_ = world.get(GatewayClass, Name("", its.spec.gateway_class_name))
-    by_class = class_.spec.parameters_ref if class_ else None
-    by_gateway = its.spec.infrastructure.parameters_ref if its.spec.infrastructure else None
-    return settle(
-        _said(world, Name(by_class.namespace or "", by_class.name) if by_class else None),
-        _said(world, Name(gateway.namespace, by_gateway.name) if by_gateway else None),
-    )
+    return settle(*(each.spec for each in said(world, gateway)))
 
 
 @query
@@ -146,12 +132,3 @@ def _given(service: Service) -> tuple[Address, ...]:
         for each in found
         if each.ip or each.hostname
     )
-
-
-def _said(world: World, parameters: Name | None) -> GatewayParametersSpec | None:
-    found = world.get(GatewayParameters, parameters) if parameters else None
-    return found.spec if found else None
-
-
-def _first(said: Iterable[T | None], otherwise: T) -> T:
-    return next((value for value in said if value is not None), otherwise)

@@ -11,6 +11,7 @@ from translator.rules import listeners
 from translator.rules.addresses import binding
 from translator.rules.attachment import ROUTES, attached
 from translator.rules.backends import Traffic
+from translator.rules.clients import Manners, manners
 from translator.rules.frontend_validation import ClientProof
 from translator.rules.gateways import BINDING, refusal
 from translator.rules.hostnames import EVERY, specificity
@@ -82,6 +83,7 @@ class Site(Struct, frozen=True):
     port: int  # the number to bind, which an offset may have moved from the one in the Gateway
     plan: HttpPort | TlsPort | TcpPort | UdpPort
     is_exclusive: bool = False
+    manners: Manners = Manners()
 
 
 @query
@@ -98,7 +100,13 @@ def site(world: World, bound: Bound) -> Site:
     """Return what stands at one port."""
     here = world.fact(BINDING)
     addresses = binding(world, bound.gateway)
-    return Site(addresses, bound.port + here.port_offset, plan(world, bound), here.is_exclusive)
+    return Site(
+        addresses,
+        bound.port + here.port_offset,
+        plan(world, bound),
+        here.is_exclusive,
+        manners(world, bound.gateway, bound.port),
+    )
 
 
 @query

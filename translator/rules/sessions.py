@@ -10,8 +10,8 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from translator.names import Ref
+from translator.objects.durations import milliseconds
 from translator.objects.routes import CookieConfig, HeaderConfig, SessionPersistence
-from translator.rules.tries import milliseconds
 from translator.verdict import Refused
 
 PATH = re.compile(r"/[!-:<-~]*")  # what a cookie's attribute holds: no blanks, no semicolons

@@ -1,13 +1,10 @@
 """How long a request may take, how often it is tried, and how long each try may take."""
 
-import re
-
 from msgspec import Struct
 
+from translator.objects.durations import milliseconds
 from translator.objects.http_route import HTTPRouteRetry, HTTPRouteRule, HTTPRouteTimeouts
 
-PART = re.compile(r"([0-9]+)(h|ms|m|s)")
-UNITS = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
 MOST = 2**32 - 1
 
 
@@ -45,8 +42,3 @@ def _again(written: HTTPRouteRetry) -> Again | None:
 
 def _limit(written: str | None) -> int | None:
     return milliseconds(written) if written is not None else None
-
-
-def milliseconds(written: str) -> int:
-    """Read a duration."""
-    return sum(int(number) * UNITS[unit] for number, unit in PART.findall(written))

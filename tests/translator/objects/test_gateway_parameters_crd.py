@@ -95,6 +95,8 @@ def test_defaults_are_those_of_the_struct() -> None:
         "spec.backendTLS.insecureVerification": GatewayParametersSpec().backend_tls.insecure_verification,
         "spec.envoy.autoscaling.minReplicas": 1,
         "spec.envoy.autoscaling.cpuUtilization": 70,
+        "spec.clients.requestRate.per": "1s",
+        "spec.ports.clients.requestRate.per": "1s",
     }
 
 

@@ -3,13 +3,17 @@
 from collections.abc import Iterator
 
 from translator.objects.admission.finding import Finding, rules_of
+from translator.objects.durations import milliseconds
 from translator.objects.gateway_parameters import (
     AutoscalingParameters,
     BackendTLSParameters,
     EnvoyParameters,
     GatewayParametersSpec,
+    RequestRateParameters,
     ServiceParameters,
 )
+
+BRIEFEST = 50  # milliseconds between two refills of Envoy's buckets
 
 
 def a_selector_selects_for_something(backend_tls: BackendTLSParameters) -> Iterator[Finding]:
@@ -30,6 +34,14 @@ def one_thing_says_how_many(envoy: EnvoyParameters) -> Iterator[Finding]:
         yield Finding("", "replicas and autoscaling both say how many proxies there are; set one of them")
 
 
+def a_bucket_is_refilled(rate: RequestRateParameters) -> Iterator[Finding]:
+    """Requests come back often enough for Envoy to count them, and seldom enough."""
+    if milliseconds(rate.per) < BRIEFEST:
+        yield Finding("", "per must be 50ms or more")
+    if rate.burst is not None and rate.burst < rate.requests:
+        yield Finding("", "burst must not be below requests")
+
+
 def what_is_said_is_read(spec: GatewayParametersSpec) -> Iterator[Finding]:
     """How proxies are run is said of those that are run here."""
     if spec.proxies == "External" and (spec.envoy, spec.service) != (EnvoyParameters(), ServiceParameters()):
@@ -42,5 +54,6 @@ CHECKS = (
     rules_of(BackendTLSParameters, a_selector_selects_for_something),
     rules_of(AutoscalingParameters, there_are_not_fewer_than_the_fewest),
     rules_of(EnvoyParameters, one_thing_says_how_many),
+    rules_of(RequestRateParameters, a_bucket_is_refilled),
     rules_of(GatewayParametersSpec, what_is_said_is_read),
 )

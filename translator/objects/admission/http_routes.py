@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from translator.objects.admission.finding import Finding, rules_of
 from translator.objects.admission.rule_names import names_are_unique
+from translator.objects.durations import milliseconds
 from translator.objects.http_route import (
     HTTPPathMatch,
     HTTPRouteFilter,
@@ -17,8 +18,6 @@ _MOST_MATCHES = 128
 _PATH = re.compile(r"(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9a-fA-F]{2})++")
 _NEVER_INSIDE = ("//", "/./", "/../", "%2f", "%2F", "#")
 _NEVER_LAST = ("/..", "/.")
-_PART = re.compile(r"([0-9]{1,5})(h|ms|m|s)")
-_MILLISECONDS = (("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1))
 
 
 def a_path_is_absolute(match: HTTPPathMatch) -> Iterator[Finding]:
@@ -83,14 +82,9 @@ def a_try_is_no_longer_than_the_request(timeouts: HTTPRouteTimeouts) -> Iterator
     """One try cannot outlive the request it belongs to, unless that has no end."""
     if timeouts.request is None or timeouts.backend_request is None:
         return
-    request, one_try = _milliseconds(timeouts.request), _milliseconds(timeouts.backend_request)
+    request, one_try = milliseconds(timeouts.request), milliseconds(timeouts.backend_request)
     if request and one_try > request:
         yield Finding("backendRequest", f"must be at most request, which is {timeouts.request}")
-
-
-def _milliseconds(duration: str) -> int:
-    units = dict(_MILLISECONDS)
-    return sum(int(count) * units[unit] for count, unit in _PART.findall(duration))
 
 
 def rule_names_are_unique(spec: HTTPRouteSpec) -> Iterator[Finding]:

@@ -27,6 +27,8 @@ def admitted(spec: dict[str, object]) -> object:
         {"envoy": {"resources": {"limits": {"cpu": 1, "memory": "1Gi"}}}},
         {"envoy": {"autoscaling": {"maxReplicas": 1}}},
         {"backendTLS": {"insecureVerification": "Permit", "namespaceSelector": {}}},
+        {"clients": {"requestRate": {"requests": 5, "per": "50ms", "burst": 5}}},
+        {"ports": [{"port": 443, "clients": {}}, {"port": 80, "clients": {"proxyProtocol": "Required"}}]},
     ],
 )
 def test_what_makes_sense_is_taken(spec: dict[str, object]) -> None:
@@ -46,6 +48,23 @@ def test_what_makes_sense_is_taken(spec: dict[str, object]) -> None:
         ({"envoy": {"replicas": 0}}, "spec.envoy.replicas", "1"),
         ({"proxies": "External", "envoy": {"replicas": 2}}, "spec", "nothing reads them"),
         ({"proxies": "External", "service": {"type": "NodePort"}}, "spec", "nothing reads them"),
+        (
+            {"clients": {"requestRate": {"requests": 5, "burst": 4}}},
+            "spec.clients.requestRate",
+            "burst must not be below",
+        ),
+        (
+            {"ports": [{"port": 80, "clients": {"requestRate": {"requests": 5, "per": "49ms"}}}]},
+            "spec.ports[0].clients.requestRate",
+            "50ms or more",
+        ),
+        ({"clients": {"timeouts": {"idle": "soon"}}}, "spec.clients.timeouts.idle", "a duration"),
+        ({"clients": {"proxyProtocol": "V1"}}, "spec.clients.proxyProtocol", "Required"),
+        (
+            {"ports": [{"port": 80, "clients": {}}, {"port": 80, "clients": {}}]},
+            "spec.ports[1]",
+            "port",
+        ),
         ({"backendTLS": {"namespaceSelector": {}}}, "spec.backendTLS", "means nothing without it"),
     ],
 )

@@ -1,0 +1,40 @@
+"""Who speaks for a Gateway in GatewayParameters, and in which order: its class, then itself."""
+
+from collections.abc import Iterable
+from typing import NamedTuple, TypeVar
+
+from translator.memo import query
+from translator.names import Name
+from translator.objects.gateway import Gateway
+from translator.objects.gateway_class import GatewayClass
+from translator.objects.gateway_parameters import GatewayParameters, GatewayParametersSpec
+from translator.world import World
+
+T = TypeVar("T")
+
+
+class Said(NamedTuple):
+    """What an operator wrote, and in which object."""
+
+    where: Name
+    spec: GatewayParametersSpec
+
+
+@query
+def said(world: World, gateway: Name) -> tuple[Said, ...]:
+    """Return what holds for a Gateway, who decides first; parameters that do not exist say nothing."""
+    its = world.must(Gateway, gateway)
+    class_ = world.get(GatewayClass, Name("", its.spec.gateway_class_name))
+    by_class = class_.spec.parameters_ref if class_ else None
+    by_gateway = its.spec.infrastructure.parameters_ref if its.spec.infrastructure else None
+    names = (
+        Name(by_class.namespace or "", by_class.name) if by_class else None,
+        Name(gateway.namespace, by_gateway.name) if by_gateway else None,
+    )
+    found = ((name, world.get(GatewayParameters, name)) for name in names if name)
+    return tuple(Said(name, each.spec) for name, each in found if each)
+
+
+def first(said: Iterable[T | None], otherwise: T) -> T:
+    """Settle one field: whoever says something first decides."""
+    return next((value for value in said if value is not None), otherwise)
