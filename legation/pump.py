@@ -17,6 +17,7 @@ from legation.change import Put, Stated, written
 from legation.collection import undisturbed
 from legation.deliveries import Heard, delivery
 from legation.notebook import Judged, Notebook
+from legation.permissions import JUDGED
 from legation.proxies.wanted import Wanted, wanted
 from legation.publish import Publisher
 from legation.written_status import read_status
@@ -129,13 +130,8 @@ class Workbench:
 
     def _apply(self, change: Change) -> None:
         match change:
-            case Put(kind, name, thing):
-                self.world.put(kind, name, thing)
-                self._notebook.touch(Ref(kind.__name__, name))
-                if isinstance(thing, Gateway) and self._asks_envoys:
-                    self._await_envoys(name, thing)
-                if kind is Gateway and thing is None:
-                    self._forget(name)
+            case Put():
+                self._put(change)
             case Stated():
                 change.tell(self.world)
             case Heard(present=False) if self._keeps_what_is_written:
@@ -146,6 +142,24 @@ class Workbench:
             case Kept(gateway=name, trouble=trouble):
                 gateway = self.world.get(Gateway, name)
                 self.world.put(Upkeep, name, Upkeep(trouble) if gateway else None)
+
+    def _put(self, change: Put) -> None:
+        if self._only_speaks(change):
+            return
+        kind, name, thing = change
+        self.world.put(kind, name, thing)
+        self._notebook.touch(Ref(kind.__name__, name))
+        if isinstance(thing, Gateway) and self._asks_envoys:
+            self._await_envoys(name, thing)
+        if kind is Gateway and thing is None:
+            self._forget(name)
+
+    def _only_speaks(self, change: Put) -> bool:
+        """Say whether nothing but an object's own status is new: that came of it, and no rule reads it."""
+        thing = change.thing
+        if not isinstance(thing, JUDGED) or (known := self.world.get(type(thing), change.name)) is None:
+            return False
+        return structs.replace(thing, status=known.status) == known
 
     def _await_envoys(self, name: Name, gateway: Gateway) -> None:
         if self.world.get(Delivery, name) is None:

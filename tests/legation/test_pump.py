@@ -10,6 +10,7 @@ from pathlib import Path
 from string import Template
 
 import pytest
+from msgspec import structs
 
 from legation.change import Put, Stated
 from legation.deliveries import Heard
@@ -20,6 +21,7 @@ from legation.pump import Change, Outcome, Pump, Workbench, the_time
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from tests.pki import Authority
 from translator.names import Name, Ref
+from translator.objects.gateway import Gateway
 from translator.rules.certificates import NOW
 from translator.rules.gateways import CONTROLLER
 from xds_server.hub import Hub
@@ -121,6 +123,16 @@ def test_what_envoys_took_says_nothing_of_listeners_that_are_new() -> None:
     workbench.work([Heard(EDGE.name, acknowledged=True)])
     rerouted = together(LEGATION_CLASS, gateway("edge", 81), service("store", 9090), route("store", "store"))
     assert programmed(workbench.work(manifests.now(rerouted)))[0] == "True", "no listener is another"
+
+
+def test_a_status_that_was_written_makes_nothing_anew() -> None:
+    workbench, manifests = Workbench(), Manifests()
+    before = workbench.work(manifests.now(SHOP))
+    found = workbench.world.must(Gateway, EDGE.name)
+    ran = sum(workbench.world.memory.runs.values())
+    after = workbench.work([Put(Gateway, EDGE.name, structs.replace(found, status=before.statuses[EDGE]))])
+    assert sum(workbench.world.memory.runs.values()) == ran
+    assert after.snapshots[GROUP] is before.snapshots[GROUP]
 
 
 def test_a_time_that_passes_moves_no_transition() -> None:
