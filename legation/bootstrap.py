@@ -38,10 +38,6 @@ from envoy_data_plane.envoy.config.endpoint.v3 import (
     LocalityLbEndpoints,
 )
 from envoy_data_plane.envoy.config.metrics.v3 import StatsConfig, StatsMatcher
-from envoy_data_plane.envoy.config.overload.v3 import OverloadManager, ResourceMonitor
-from envoy_data_plane.envoy.extensions.resource_monitors.downstream_connections.v3 import (
-    DownstreamConnectionsConfig,
-)
 from envoy_data_plane.envoy.extensions.transport_sockets.tls.v3 import (
     CertificateValidationContext,
     CommonTlsContext,
@@ -64,15 +60,16 @@ from msgspec import Struct
 
 from legation.addresses import ClientFiles, HostPort, Socket, WatchedFiles
 from legation.identity import nobodys_root
+from legation.overload import overload
 from legation.watched_secrets import IDENTITY, ROOTS, watched
 from legation.yaml_text import yaml_text
 from translator.envoy.upstream_tls import SYSTEM_ROOTS
 from translator.names import Name
 
 XDS_CLUSTER = "legation"  # the one cluster that does not come from the control plane
-MOST_CONNECTIONS = 50_000
 STATS = (  # what grows with clusters is kept to what an operator looks at
     r"(server|listener_manager|cluster_manager|control_plane|http|tcp|tls_inspector|listener|sds|main_thread)\..*",
+    r"(connection_limit|overload|proxy_proto)\..*",  # what was turned away
     r"cluster\..*\.(membership_healthy|update_rejected|init_fetch_timeout)",
     r"cluster\..*\.upstream_(cx_active|cx_connect_fail|rq_active|rq_total|rq_timeout|rq_[2-5]xx)",
     r"cluster\..*\.ssl\.(handshake|connection_error|fail_verify_\w+)",
@@ -88,6 +85,7 @@ class Start(Struct, frozen=True):
     admin: Socket | HostPort
     tls: ClientFiles | WatchedFiles | None = None
     system_roots: Path | None = None
+    memory: int | None = None  # bytes that it may have at the most, where that is known
 
 
 def bootstrap(start: Start) -> Bootstrap:
@@ -98,7 +96,7 @@ def bootstrap(start: Start) -> Bootstrap:
         dynamic_resources=_dynamic(),
         static_resources=BootstrapStaticResources(clusters=[_xds_cluster(start)], secrets=_secrets(start)),
         stats_config=StatsConfig(stats_matcher=StatsMatcher(inclusion_list=_patterns(STATS))),
-        overload_manager=_overload(),
+        overload_manager=overload(start.memory),
     )
 
 
@@ -202,12 +200,6 @@ def _secrets(start: Start) -> list[Secret]:
     """Hand over the machine's roots under the name by which clusters ask; without any, they must not hang."""
     found = _file(start.system_roots) if start.system_roots else DataSource(inline_string=nobodys_root())
     return [Secret(name=SYSTEM_ROOTS, validation_context=CertificateValidationContext(trusted_ca=found))]
-
-
-def _overload() -> OverloadManager:
-    limit = DownstreamConnectionsConfig(max_active_downstream_connections=MOST_CONNECTIONS)
-    name = "envoy.resource_monitors.global_downstream_max_connections"
-    return OverloadManager(resource_monitors=[ResourceMonitor(name=name, typed_config=Any.pack(limit))])
 
 
 def _patterns(patterns: tuple[str, ...]) -> ListStringMatcher:

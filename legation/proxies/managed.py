@@ -16,6 +16,7 @@ from legation.bootstrap import Start, as_fields, bootstrap
 from legation.proxies.belonging import belonging, selecting
 from legation.proxies.probed import READY, probed
 from legation.proxies.wanted import Wanted
+from legation.quantities import amount
 from legation.watched_secrets import watched_secrets
 from translator.objects.kinds import name_of
 from translator.rules.addresses import CLUSTER
@@ -78,6 +79,7 @@ def _configuration(wanted: Wanted, environment: Environment) -> dict[str, str]:
         admin=ADMIN,
         tls=files,
         system_roots=environment.system_roots,
+        memory=amount(wanted.wishes.resources.limits.get("memory")),
     )
     written = {
         BOOTSTRAP: as_fields(probed(bootstrap(start), ADMIN, PROBES)),
@@ -176,7 +178,7 @@ def _drain(seconds: int) -> str:
 def _service(wanted: Wanted) -> Manifest:
     """Write the Service; the first address asked for is the load balancer's, nodes take in the others.
 
-    What is wished for within the cluster is the Service's own address; if nothing else is, nothing is outside.
+    What is wished for within the cluster is the Service's own address; if that is all, nothing is outside.
     """
     wishes = wanted.gateway.spec.addresses
     inside = [each for each in wishes if each.routability == CLUSTER]

@@ -1,5 +1,6 @@
 """What a Gateway's managed proxies are made of."""
 
+import json
 import re
 
 import msgspec
@@ -68,6 +69,18 @@ def test_everything_belongs_to_its_gateway_and_bears_its_labels() -> None:
         assert at(manifest, "metadata/ownerReferences/0/name") == "edge"
         assert at(manifest, "metadata/ownerReferences/0/uid") == "0b5f"
     assert at(set_["Deployment"], "spec/template/metadata/labels/team") == "a"
+
+
+@pytest.mark.parametrize(("memory", "heap"), [("1Gi", 966367641), (None, None)])
+def test_a_proxy_with_a_limit_of_memory_takes_care_of_it(memory: str | None, heap: int | None) -> None:
+    limits = {"memory": memory} if memory else {"cpu": "1"}
+    configuration = at(
+        made(said(envoy={"resources": {"limits": limits}}))["ConfigMap"], "data/bootstrap.json"
+    )
+    monitors = at(json.loads(str(configuration)), "overloadManager/resourceMonitors")
+    assert isinstance(monitors, list)
+    configured = [each["typedConfig"].get("maxHeapSizeBytes") for each in monitors]
+    assert configured == [None, *([str(heap)] if heap else [])]
 
 
 def test_a_service_has_the_ports_of_its_gateway() -> None:
