@@ -17,11 +17,13 @@ from translator.objects.references import GATEWAY_GROUP
 from translator.objects.tcp_route import TCPRoute
 from translator.objects.tls_route import TLSRoute
 from translator.objects.udp_route import UDPRoute
+from translator.objects.x_backend import XBackend
 
 READ = ("get", "list", "watch")
 OWN = ("create", "delete", "get", "list", "patch", "watch")
 JUDGED = (
-    GatewayClass, Gateway, ListenerSet, HTTPRoute, GRPCRoute, TLSRoute, TCPRoute, UDPRoute, BackendTLSPolicy
+    GatewayClass, Gateway, ListenerSet, HTTPRoute, GRPCRoute, TLSRoute, TCPRoute, UDPRoute, BackendTLSPolicy,
+    XBackend
 )  # fmt: skip
 MADE = tuple((sort.group, sort.plural) for sort in SORTS.values())  # for each Gateway, in its namespace
 

@@ -6,7 +6,6 @@ from rich.text import Text
 from rich.tree import Tree
 
 from translator.names import Name
-from translator.rules import backend_tls
 from translator.rules.addresses import binding
 from translator.rules.backend_certificate import shown
 from translator.rules.backend_tls import DnsName, SystemRoots, TrustBundle, UpstreamTls, UriName
@@ -14,6 +13,7 @@ from translator.rules.backends import Backend, Share
 from translator.rules.endpoints import endpoints
 from translator.rules.filters import Redirect
 from translator.rules.gateways import ours
+from translator.rules.hops import due
 from translator.rules.http_routes import Fail, Forward, HttpRule, Split
 from translator.rules.matches import HttpMatch, Named, PathExact, PathPattern, PathPrefix
 from translator.rules.mirrors import ALL, Mirror
@@ -119,17 +119,20 @@ def _add_shares(
 def _backend(world: World, backend: Backend) -> Text:
     number = len(endpoints(world, backend.port))
     line = Text(f"{backend.port} {backend.protocol.value}, {number} endpoint{'' if number == 1 else 's'}, ")
-    return line.append_text(_tls(world, backend.policy) if backend.policy else Text("plaintext"))
+    return line.append_text(_tls(world, backend))
 
 
-def _tls(world: World, policy: Name) -> Text:
+def _tls(world: World, backend: Backend) -> Text:
     """Say what the handshake must prove, or why it never will."""
-    match backend_tls.judge(world, policy).value:
+    who = backend.policy or backend.port.service
+    match due(world, backend):
+        case None:
+            return Text("plaintext")
         case Refused(reason, message):
-            return Text(f"always fails: {policy}: {reason}: {message}", style="red")
+            return Text(f"always fails: {who}: {reason}: {message}", style="red")
         case UpstreamTls(sni=sni, trust=trust, names=names):
             proves = " or ".join(_proof(name) for name in names)
-            return Text(f"TLS to {sni}, proving {proves} by {_trust(trust)} ({policy})", style="green")
+            return Text(f"TLS to {sni}, proving {proves} by {_trust(trust)} ({who})", style="green")
 
 
 def _proof(name: DnsName | UriName) -> str:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from translator.names import Name
-from translator.objects.backend_tls_policy import BackendTLSPolicy
+from translator.objects.backend_tls_policy import BackendTLSPolicy, BackendTLSPolicyValidation
 from translator.objects.config_map import ConfigMap
 from translator.objects.gateway import Gateway, GatewayTLSConfig
 from translator.objects.kinds import Object
@@ -23,11 +23,12 @@ from translator.objects.meta import ObjectMeta
 from translator.objects.reference_grant import ReferenceGrant
 from translator.objects.references import GATEWAY_GROUP, ObjectReference, SecretObjectReference
 from translator.objects.secret import Secret
+from translator.objects.x_backend import X_GROUP, XBackend
 from translator.rules.grants import Pointee, Pointer, permits
 
 Key = tuple[type, Name]
 
-WANTING = frozenset({Gateway, ListenerSet, BackendTLSPolicy, ReferenceGrant})
+WANTING = frozenset({Gateway, ListenerSet, BackendTLSPolicy, XBackend, ReferenceGrant})
 
 CERTIFICATE = frozenset({"tls.crt", "tls.key"})
 TRUST = frozenset({"ca.crt"})
@@ -61,14 +62,26 @@ def references(thing: Object | None) -> frozenset[Reference]:
     if isinstance(thing, Gateway | ListenerSet):
         return frozenset(_of_listeners(thing))
     if isinstance(thing, BackendTLSPolicy):
-        return frozenset(_of_policy(thing))
+        return frozenset(_trusted(thing, thing.spec.validation))
+    if isinstance(thing, XBackend):
+        return frozenset(_of_x_backend(thing))
     return frozenset()
 
 
-def _of_policy(policy: BackendTLSPolicy) -> Iterator[Reference]:
-    for ref in policy.spec.validation.ca_certificate_refs:
+def _of_x_backend(thing: XBackend) -> Iterator[Reference]:
+    tls = thing.spec.tls
+    if tls.validation is not None:
+        yield from _trusted(thing, tls.validation)
+    if tls.client_certificate_ref is not None:
+        yield from _pointed(thing, (tls.client_certificate_ref,), _SHOWN, CERTIFICATE)
+
+
+def _trusted(
+    thing: BackendTLSPolicy | XBackend, validation: BackendTLSPolicyValidation
+) -> Iterator[Reference]:
+    for ref in validation.ca_certificate_refs:
         if (kind := _TRUSTED.get((ref.group, ref.kind))) is not None:
-            yield Reference(_pointer(policy), kind, Name(policy.metadata.namespace, ref.name), TRUST)
+            yield Reference(_pointer(thing), kind, Name(thing.metadata.namespace, ref.name), TRUST)
 
 
 def _of_listeners(thing: Gateway | ListenerSet) -> Iterator[Reference]:
@@ -82,7 +95,10 @@ Refs = Iterable[ObjectReference | SecretObjectReference]
 
 
 def _pointed(
-    thing: Gateway | ListenerSet, refs: Refs, kinds: Mapping[tuple[str, str], type], values: frozenset[str]
+    thing: Gateway | ListenerSet | XBackend,
+    refs: Refs,
+    kinds: Mapping[tuple[str, str], type],
+    values: frozenset[str],
 ) -> Iterator[Reference]:
     for ref in refs:
         if (kind := kinds.get((ref.group, ref.kind))) is not None:
@@ -90,8 +106,9 @@ def _pointed(
             yield Reference(_pointer(thing), kind, name, values)
 
 
-def _pointer(thing: Gateway | ListenerSet | BackendTLSPolicy) -> Pointer:
-    return Pointer(GATEWAY_GROUP, type(thing).__name__, thing.metadata.namespace)
+def _pointer(thing: Gateway | ListenerSet | BackendTLSPolicy | XBackend) -> Pointer:
+    group = X_GROUP if isinstance(thing, XBackend) else GATEWAY_GROUP
+    return Pointer(group, type(thing).__name__, thing.metadata.namespace)
 
 
 def _certificates(listeners: Iterable[Listener]) -> Iterator[SecretObjectReference]:

@@ -25,7 +25,16 @@ NAMES = ("a", "a", "b", "c")
 HOSTS = ("*.shop.test", "pay.shop.test", "shop.test", "*.test")
 PORTS = (80, 443, 8443)
 TYPES = {info.kind: info.type for info in KINDS}
-OFTEN = ("BackendTLSPolicy", "BackendTLSPolicy", "ConfigMap", "Service", "HTTPRoute", "TLSRoute", "TCPRoute")
+OFTEN = (
+    "BackendTLSPolicy",
+    "BackendTLSPolicy",
+    "ConfigMap",
+    "Service",
+    "HTTPRoute",
+    "TLSRoute",
+    "TCPRoute",
+    "XBackend",
+)
 DRAWN = (*KINDS, *(info for info in KINDS for kind in OFTEN if info.kind == kind))
 
 Json = dict[str, Any]
@@ -132,9 +141,13 @@ parent = st.fixed_dictionaries(
         "port": ports,
     },
 )
-backend = st.fixed_dictionaries(
-    {"name": names, "port": ports},
-    optional={"namespace": namespaces, "kind": pick("Service", "Other"), "weight": pick(0, 1, 3)},
+X_BACKEND = {"group": "gateway.networking.x-k8s.io", "kind": "XBackend"}
+backend = st.one_of(
+    st.fixed_dictionaries(
+        {"name": names, "port": ports},
+        optional={"namespace": namespaces, "kind": pick("Service", "Other"), "weight": pick(0, 1, 3)},
+    ),
+    merged(X_BACKEND, st.fixed_dictionaries({"name": names}, optional={"weight": pick(0, 1, 3)})),
 )
 CHANGES = {"set": [{"name": "x", "value": "1%"}], "remove": ["y"]}
 header_filter = pick(
@@ -255,6 +268,23 @@ gateway_tls = optional(
         optional={"perPort": client_proof.map(lambda asked: [{"port": 8443, "tls": asked}])},
     ),
 )
+validation = st.one_of(
+    st.fixed_dictionaries(
+        {"hostname": pick("pay.shop.test", "192.0.2.1"), "caCertificateRefs": some(ca_ref, 1)}
+    ),
+    st.fixed_dictionaries(
+        {
+            "hostname": pick("pay.shop.test"),
+            "wellKnownCACertificates": pick("System", "other.test/roots"),
+        },
+        optional={
+            "subjectAltNames": pick(
+                [{"type": "Hostname", "hostname": "*.shop.test"}],
+                [{"type": "URI", "uri": "spiffe://x/y"}],
+            )
+        },
+    ),
+)
 SPECS: dict[str, st.SearchStrategy[Json]] = {
     "GatewayClass": st.fixed_dictionaries(
         {"controllerName": pick(*[CONTROLLER] * 5, "other.test/controller")},
@@ -301,25 +331,29 @@ SPECS: dict[str, st.SearchStrategy[Json]] = {
                 ),
                 1,
             ),
-            "validation": st.one_of(
-                st.fixed_dictionaries(
-                    {"hostname": pick("pay.shop.test", "192.0.2.1"), "caCertificateRefs": some(ca_ref, 1)}
-                ),
+            "validation": validation,
+        },
+        optional={"options": pick({"legation.dev/min-tls-version": "1.3"}, {"legation.dev/wrong": "1"})},
+    ),
+    "XBackend": st.fixed_dictionaries(
+        {
+            "type": pick("EndpointSelector"),
+            "port": pick({"number": 443}, {"number": 8443}),
+            "endpointSelector": pick({"matchLabels": {"app": "a"}}, {"matchLabels": {"app": "b"}}),
+        },
+        optional={
+            "protocol": pick("TCP", "HTTP", "HTTP2", "H2C", "GRPC", "MCP"),
+            "tls": st.one_of(
+                st.fixed_dictionaries({"mode": st.just("ServerOnly"), "validation": validation}),
                 st.fixed_dictionaries(
                     {
-                        "hostname": pick("pay.shop.test"),
-                        "wellKnownCACertificates": pick("System", "other.test/roots"),
-                    },
-                    optional={
-                        "subjectAltNames": pick(
-                            [{"type": "Hostname", "hostname": "*.shop.test"}],
-                            [{"type": "URI", "uri": "spiffe://x/y"}],
-                        )
-                    },
+                        "mode": st.just("ClientAndServer"),
+                        "validation": validation,
+                        "clientCertificateRef": st.fixed_dictionaries({"name": names}),
+                    }
                 ),
             ),
         },
-        optional={"options": pick({"legation.dev/min-tls-version": "1.3"}, {"legation.dev/wrong": "1"})},
     ),
     "ReferenceGrant": st.fixed_dictionaries(
         {
@@ -353,9 +387,18 @@ SPECS: dict[str, st.SearchStrategy[Json]] = {
                 unique_by=(itemgetter("port", "protocol"), itemgetter("name")),
             )
         },
-        optional={"type": pick("ClusterIP", "ExternalName")},
+        optional={
+            "type": pick("ClusterIP", "ExternalName"),
+            "selector": pick({"app": "a"}, {"app": "b"}),
+        },
     ),
-    "GatewayParameters": st.just({}),
+    "GatewayParameters": st.fixed_dictionaries(
+        {},
+        optional={
+            "clients": pick({"maxConnections": 9}, {"proxyProtocol": "Required"}, {"trustedHops": 1}),
+            "ports": pick([{"port": 443, "clients": {"requestRate": {"requests": 5}}}]),
+        },
+    ),
 }
 
 

@@ -26,12 +26,23 @@ class Ref(NamedTuple):
 
 
 class ServicePort(NamedTuple):
-    """One port of one Service: what a backendRef leads to, a policy targets and a cluster is named by."""
+    """One port of one Service: what a backendRef leads to, a policy targets and a cluster is named by.
+
+    Other kinds that stand in for a Service have ports, too; their names begin with the kind.
+    """
 
     service: Name
     port: int
     transport: str = "TCP"  # one number may be open for TCP and for UDP, with different pods' ports behind
+    kind: str = "Service"
 
     def __str__(self) -> str:
-        """As people write it: `shop/pay:8443`, `infra/dns:53/udp`."""
-        return f"{self.service}:{self.port}{'' if self.transport == 'TCP' else '/' + self.transport.lower()}"
+        """As people write it: `shop/pay:8443`, `infra/dns:53/udp`, `XBackend/shop/pay:8443`."""
+        stands_in = "" if self.kind == "Service" else f"{self.kind}/"
+        transport = "" if self.transport == "TCP" else f"/{self.transport.lower()}"
+        return f"{stands_in}{self.service}:{self.port}{transport}"
+
+    @property
+    def owner(self) -> Ref:
+        """The object that has the port."""
+        return Ref(self.kind, self.service)

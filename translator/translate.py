@@ -12,6 +12,7 @@ from translator.memo import Rows, Table, query
 from translator.names import Name, Ref, ServicePort
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.listener_set import ListenerSet
+from translator.objects.x_backend import XBackend
 from translator.rules import (
     attachment,
     backend_tls,
@@ -21,19 +22,22 @@ from translator.rules import (
     listener_filters,
     listener_sets,
     reach,
+    x_backends,
 )
 from translator.rules import endpoints as addresses
+from translator.rules.backend_certificate import Hop
 from translator.rules.backend_tls_status import backend_tls_status
-from translator.rules.backends import Backend
 from translator.rules.gateway_status import gateway_class_status, gateway_status, listener_set_status
 from translator.rules.needs import Needs, needs
 from translator.rules.ports import Bound
 from translator.rules.route_status import route_status
 from translator.rules.status import Status
 from translator.rules.tables import Table as RouteTable
+from translator.rules.x_backend_status import x_backend_status
 from translator.world import Index, World
 
 INDEXES: tuple[Index[Any], ...] = (
+    addresses.SERVICES_BY_SELECTION,
     addresses.SLICES_BY_SERVICE,
     backend_tls.POLICIES_BY_TARGET,
     default_gateways.GATEWAYS_BY_SCOPE,
@@ -45,7 +49,7 @@ INDEXES: tuple[Index[Any], ...] = (
     listener_sets.SETS_BY_GATEWAY,
     *attachment.ROUTES_BY_PARENT.values(),
     *default_gateways.ROUTES_BY_WISH.values(),
-    *reach.ROUTES_BY_SERVICE.values(),
+    *reach.ROUTES_BY_TARGET.values(),
 )
 
 Resources = Mapping[str, Mapping[str, Resource]]  # by type and name
@@ -80,6 +84,7 @@ PARTS = (
     Part(CLUSTER, lambda needed: needed.hops, clusters.cluster),
     Part(ENDPOINTS, lambda needed: needed.endpoints, endpoints.load_assignment),
     Part(SECRET, lambda needed: needed.policies, secrets.trust, backend_tls.bundle_name, "BackendTLSPolicy"),
+    Part(SECRET, lambda needed: needed.x_backends, secrets.own_trust, x_backends.bundle_name, "XBackend"),
     Part(SECRET, lambda needed: needed.clients, secrets.client_trust),
     Part(
         SECRET,
@@ -198,6 +203,7 @@ def agenda(world: World, _: str) -> Agenda:
         "Gateway": ours,
         "ListenerSet": world.names(ListenerSet),
         "BackendTLSPolicy": world.names(BackendTLSPolicy),
+        "XBackend": world.names(XBackend),
         **{kind: world.names(each) for kind, each in attachment.ROUTES.items()},
     }
     return Agenda(ours, frozenset(Ref(kind, name) for kind, names in named.items() for name in names))
@@ -215,6 +221,8 @@ def status(world: World, ref: Ref) -> Status | None:
             return listener_set_status(world, ref.name)
         case "BackendTLSPolicy":
             return backend_tls_status(world, ref.name)
+        case "XBackend":
+            return x_backend_status(world, ref.name)
         case _:
             return route_status(world, ref)
 
@@ -229,8 +237,8 @@ def _about(key: object, kind: str) -> Ref | None:
         return key
     if isinstance(key, Bound | RouteTable):
         return Ref("Gateway", key.gateway)
-    if isinstance(key, Backend):
-        return Ref("Service", key.port.service)
+    if isinstance(key, Hop):
+        return key.backend.port.owner
     if isinstance(key, ServicePort):
-        return Ref("Service", key.service)
+        return key.owner
     return Ref(kind, key) if isinstance(key, Name) and kind else None

@@ -10,6 +10,7 @@ from translator.objects.kinds import Object
 from translator.objects.meta import ObjectMeta
 from translator.objects.reference_grant import ReferenceGrant
 from translator.objects.secret import Secret
+from translator.objects.x_backend import XBackend
 
 EDGE = (Gateway, Name("infra", "edge"))
 OTHER = (Gateway, Name("infra", "other"))
@@ -65,6 +66,19 @@ spec:
     - {group: certificates.k8s.io, kind: ClusterTrustBundle, name: all}
 """
 
+X_BACKEND = """
+apiVersion: gateway.networking.x-k8s.io/v1alpha1
+kind: XBackend
+metadata: {name: pay, namespace: shop}
+spec:
+  type: EndpointSelector
+  port: {number: 443}
+  endpointSelector: {matchLabels: {app: pay}}
+  tls:
+    mode: ClientAndServer
+    clientCertificateRef: {name: b, namespace: certs}
+    validation: {hostname: pay.internal, caCertificateRefs: [{group: "", kind: ConfigMap, name: roots}]}
+"""
 
 GRANT = """
 apiVersion: gateway.networking.k8s.io/v1
@@ -98,6 +112,24 @@ def test_a_gateway_refers_to_what_proves_its_clients_and_what_it_shows_to_backen
 def test_a_policy_refers_to_its_authorities_in_its_own_namespace() -> None:
     roots, more = (ConfigMap, Name("shop", "roots")), (Secret, Name("shop", "more"))
     assert asked(read(POLICY)) == {roots: TRUST, more: TRUST}
+
+
+def test_an_xbackend_refers_to_its_authorities_and_to_what_it_is_shown() -> None:
+    roots = (ConfigMap, Name("shop", "roots"))
+    assert asked(read(X_BACKEND)) == {roots: TRUST, B: CERTIFICATE}
+    assert not asked(read(X_BACKEND.partition("  tls:")[0]))
+
+
+def test_a_grant_for_gateways_is_none_for_xbackends() -> None:
+    wishes, x_backend = Wishes(), (XBackend, Name("shop", "pay"))
+    grant = (ReferenceGrant, Name("certs", "certificates"))
+    wishes.note(x_backend, read(X_BACKEND))
+    wishes.note(grant, read(GRANT.replace("namespace: infra", "namespace: shop")))
+    assert wishes.of(Secret) == frozenset()
+    theirs = "group: gateway.networking.x-k8s.io, kind: XBackend, namespace: shop"
+    ours = "group: gateway.networking.k8s.io, kind: Gateway, namespace: infra"
+    wishes.note(grant, read(GRANT.replace(ours, theirs)))
+    assert wishes.of(Secret) == {B[1]}
 
 
 def test_what_two_objects_want_is_wanted_until_neither_does() -> None:

@@ -22,7 +22,9 @@ from translator.envoy.upstream_tls import SYSTEM_ROOTS
 from translator.names import Name
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.gateway import Gateway
+from translator.objects.kinds import name_of
 from translator.objects.service import Service, ServicePort
+from translator.objects.x_backend import XBackend
 from translator.translate import Resources, translate
 from translator.world import World
 
@@ -133,6 +135,18 @@ def covered(world: World) -> set[str]:
     }
 
 
+def asking(world: World) -> set[str]:
+    """Return the XBackends that ask for TLS, found without asking any rule."""
+    found = (world.must(XBackend, name) for name in world.names(XBackend))
+    return {str(name_of(each)) for each in found if each.spec.tls.mode != "None"}
+
+
+def asked_by(cluster: Any) -> str | None:  # noqa: ANN401  generated, without annotations
+    """Return the XBackend that a cluster was made for, if it was."""
+    origin = cluster.metadata.filter_metadata.get("legation.dev", {})
+    return next((said for key, said in origin.items() if key == "xbackend"), None)
+
+
 def asking_strictly(world: World) -> set[str]:
     """Return the Gateways' ports that let in only proved clients, found without asking any rule."""
     found = set()
@@ -171,6 +185,7 @@ def test_the_world_that_changes_start_from_is_reached_in_every_way() -> None:
     ways = {"requests", "terminated", "passed through", "connections", "datagrams"}
     assert {way for way, clusters in snapshot.ways() if clusters - {REFUSED}} == ways
     assert covered(after(())) == {"shop/a:443", "shop/a:8443"}
+    assert asking(after(())) & {asked_by(each) for each in snapshot.of(CLUSTER).values()} == {"shop/a"}
     assert encrypted(after(())) == {"shop/a:443"}
 
 
@@ -185,6 +200,16 @@ def test_nothing_that_a_policy_covers_is_reached_in_cleartext(world: World) -> N
             if assigned(cluster) in targeted and not cluster.HasField("transport_socket")
         }
         assert not bare & snapshot.reached("requests", "terminated", "connections")
+
+
+@over_many_worlds
+@given(worlds())
+def test_nothing_that_asks_for_tls_itself_is_ever_served_in_cleartext(world: World) -> None:
+    for snapshot in snapshots(world):
+        for cluster in snapshot.of(CLUSTER).values():
+            if asked_by(cluster) in asking(world):
+                fails = cluster.type == cluster.STATIC and not cluster.load_assignment.endpoints
+                assert fails or cluster.HasField("transport_socket")
 
 
 @over_many_worlds
@@ -216,6 +241,7 @@ def test_a_gateway_that_has_something_to_show_opens_no_tls_without(world: World)
             contexts = [
                 part
                 for cluster in Snapshot(resources).of(CLUSTER).values()
+                if asked_by(cluster) is None  # an XBackend says itself what it is shown
                 for part in within(cluster)
                 if isinstance(part, tls_pb2.UpstreamTlsContext)
             ]

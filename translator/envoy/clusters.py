@@ -1,4 +1,4 @@
-"""Clusters: one for each Service port, protocol and policy, whatever routes lead there."""
+"""Clusters: one for each port, protocol and way to open TLS, whatever routes lead there."""
 
 from envoy.config.cluster.v3 import cluster_pb2
 from envoy.extensions.upstreams.http.v3 import http_protocol_options_pb2
@@ -11,8 +11,9 @@ from translator.envoy.upstream_tls import negotiates, transport_socket
 from translator.memo import query
 from translator.names import Name
 from translator.rules.backend_certificate import Hop
-from translator.rules.backend_tls import UpstreamTls, judge
+from translator.rules.backend_tls import UpstreamTls
 from translator.rules.backends import Backend, Protocol
+from translator.rules.hops import due
 from translator.verdict import Refused
 from translator.world import World
 
@@ -52,7 +53,7 @@ NEGOTIATED = encode(
 def cluster(world: World, hop: Hop) -> Resource:
     """Build the cluster of a backend: TLS as its policy says, or failure where that cannot be honoured."""
     backend, shown = hop
-    tls = judge(world, backend.policy).value if backend.policy else None
+    tls = due(world, backend)
     if tls is not None and isinstance(shown, Refused):
         return build(backend, shown)
     return build(backend, tls, shown if isinstance(shown, Name) else None)
@@ -60,7 +61,8 @@ def cluster(world: World, hop: Hop) -> Resource:
 
 def build(backend: Backend, tls: UpstreamTls | Refused | None, shown: Name | None = None) -> Resource:
     """Build a cluster from what is due to a backend; a policy that won its port always says something."""
-    assert (tls is None) == (backend.policy is None), f"{backend}: TLS is its policy's, and no one else's"
+    has_terms = backend.policy is not None or backend.own_tls
+    assert (tls is not None) == has_terms, f"{backend}: TLS is its policy's or its own, and no one else's"
     assert tls is None or backend.protocol is not Protocol.UDP, f"{backend}: datagrams have no TLS"
     match tls:
         case None:
@@ -107,7 +109,7 @@ def _named(name: str, backend: Backend | None) -> cluster_pb2.Cluster:
     built.name = name
     if backend is not None:
         origin = built.metadata.filter_metadata["legation.dev"]
-        origin["service"] = str(backend.port.service)
+        origin[backend.port.kind.lower()] = str(backend.port.service)
         if backend.policy:
             origin["policy"] = str(backend.policy)
     return built

@@ -6,7 +6,7 @@ from translator.envoy.encode import encode
 from translator.envoy.resource import Resource
 from translator.memo import query
 from translator.names import Name
-from translator.rules import certificates
+from translator.rules import certificates, x_backends
 from translator.rules.backend_tls import SystemRoots, TrustBundle, UpstreamTls, judge, trust_bundle
 from translator.rules.certificates import KeyPair
 from translator.rules.frontend_validation import ClientTrust, client_roots
@@ -31,6 +31,12 @@ def trust(world: World, policy: Name) -> Resource:
     name = trust_name(tls.trust)
     assert name, f"{policy} trusts what Envoy has already"
     return build_trust(name, trust_bundle(world, policy))
+
+
+@query
+def own_trust(world: World, x_backend: Name) -> Resource:
+    """Build the roots of an XBackend that names a bundle."""
+    return build_trust(x_backends.bundle_name(x_backend), x_backends.trust_bundle(world, x_backend))
 
 
 @query

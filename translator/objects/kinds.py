@@ -24,6 +24,7 @@ from translator.objects.service import Service
 from translator.objects.tcp_route import TCPRoute
 from translator.objects.tls_route import TLSRoute
 from translator.objects.udp_route import UDPRoute
+from translator.objects.x_backend import X_GROUP, XBackend
 
 Object = (
     GatewayClass
@@ -35,6 +36,7 @@ Object = (
     | TCPRoute
     | UDPRoute
     | BackendTLSPolicy
+    | XBackend
     | ReferenceGrant
     | GatewayParameters
     | Service
@@ -78,6 +80,7 @@ KINDS = (
     KindInfo(TCPRoute, GATEWAY_GROUP, ("v1", "v1alpha2"), "tcproutes"),
     KindInfo(UDPRoute, GATEWAY_GROUP, ("v1", "v1alpha2"), "udproutes"),
     KindInfo(BackendTLSPolicy, GATEWAY_GROUP, ("v1", "v1alpha3"), "backendtlspolicies"),
+    KindInfo(XBackend, X_GROUP, ("v1alpha1",), "xbackends"),
     KindInfo(ReferenceGrant, GATEWAY_GROUP, ("v1", "v1beta1"), "referencegrants"),
     KindInfo(GatewayParameters, LEGATION_GROUP, ("v1alpha1",), "gatewayparameters"),
     KindInfo(Service, "", ("v1",), "services"),

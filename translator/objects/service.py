@@ -34,7 +34,6 @@ class ServiceSpec(Part, frozen=True):
         "loadBalancerClass",
         "loadBalancerIP",
         "loadBalancerSourceRanges",
-        "publishNotReadyAddresses",
         "sessionAffinity",
         "sessionAffinityConfig",
         "trafficDistribution",
@@ -48,6 +47,7 @@ class ServiceSpec(Part, frozen=True):
     external_ips: tuple[str, ...] = field(default=(), name="externalIPs")
     ip_families: tuple[Annotated[str, _FAMILY], ...] = ()
     external_name: str = ""
+    publish_not_ready_addresses: bool = False
 
 
 class Service(Part, frozen=True):

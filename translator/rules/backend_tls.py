@@ -5,7 +5,7 @@ the oldest wins, then the first by name; one without a creation time, as in file
 A policy that wins and cannot be honoured keeps its port: connections there fail.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from ipaddress import ip_address
 from typing import NamedTuple
 
@@ -67,6 +67,15 @@ class UpstreamTls(Struct, frozen=True):
     alpn: tuple[str, ...] = ()  # none: what the protocol asks for
 
 
+class Wording(NamedTuple):
+    """TLS to a backend as somebody wrote it, in a policy or elsewhere."""
+
+    namespace: str  # that references are looked up in
+    bundle: str  # the name by which its roots are served
+    validation: BackendTLSPolicyValidation
+    options: Mapping[str, str]
+
+
 class Target(NamedTuple):
     """What policies compete for: a Service, or one of its ports by name."""
 
@@ -117,9 +126,15 @@ def winner(world: World, port: ServicePort) -> Name | None:
 @query
 def judge(world: World, policy: Name) -> Verdict[UpstreamTls | Refused]:
     """Read one policy once, for the clusters it shapes and the status it is given."""
-    roots = [anchors(world, each) for each in _references(world, policy)]
+    spec = world.must(BackendTLSPolicy, policy).spec
+    return read(world, Wording(policy.namespace, bundle_name(policy), spec.validation, spec.options))
+
+
+def read(world: World, wording: Wording) -> Verdict[UpstreamTls | Refused]:
+    """Read what somebody wrote about TLS to a backend."""
+    roots = [anchors(world, each) for each in _references(wording.namespace, wording.validation)]
     resolved = _resolved(roots)
-    asked = _asked(world, policy)
+    asked = _asked(world, wording)
     if isinstance(asked, UpstreamTls) and roots and not any(each.usable for each in roots):
         message = (
             "no reference gives a CA certificate that can be used, so connections fail: see ResolvedRefs"
@@ -133,8 +148,13 @@ def judge(world: World, policy: Name) -> Verdict[UpstreamTls | Refused]:
 
 @query
 def trust_bundle(world: World, policy: Name) -> str:
-    """Return the PEM certificates a policy trusts: its good references' ones, each once, in their order."""
-    usable = (anchor for each in _references(world, policy) for anchor in anchors(world, each).usable)
+    """Return the PEM certificates a policy trusts."""
+    return trusted(world, policy.namespace, world.must(BackendTLSPolicy, policy).spec.validation)
+
+
+def trusted(world: World, namespace: str, validation: BackendTLSPolicyValidation) -> str:
+    """Return the PEM certificates of good references, each once, in their order."""
+    usable = (each for ref in _references(namespace, validation) for each in anchors(world, ref).usable)
     return "".join(dict.fromkeys(anchor.pem for anchor in usable))
 
 
@@ -146,23 +166,23 @@ def _section_names(world: World, port: ServicePort) -> tuple[str, ...]:
     return tuple(each.name for each in ports if (each.port, each.protocol) == (port.port, port.transport))
 
 
-def _references(world: World, policy: Name) -> tuple[CaReference, ...]:
-    refs = world.must(BackendTLSPolicy, policy).spec.validation.ca_certificate_refs
-    return tuple(ca_reference(ref.group, ref.kind, Name(policy.namespace, ref.name)) for ref in refs)
+def _references(namespace: str, validation: BackendTLSPolicyValidation) -> tuple[CaReference, ...]:
+    refs = validation.ca_certificate_refs
+    return tuple(ca_reference(ref.group, ref.kind, Name(namespace, ref.name)) for ref in refs)
 
 
-def _asked(world: World, policy: Name) -> UpstreamTls | Refused:
-    """Read what a policy asks of the handshake, whatever its references give; name every mistake."""
-    spec = world.must(BackendTLSPolicy, policy).spec
-    if spec.validation.well_known_ca_certificates == UNREADABLE:
+def _asked(world: World, wording: Wording) -> UpstreamTls | Refused:
+    """Read what is asked of the handshake, whatever the references give; name every mistake."""
+    _, bundle, validation, written = wording
+    if validation.well_known_ca_certificates == UNREADABLE:
         return Refused("Invalid", "the policy cannot be read as written, so connections fail: repair it")
-    hostname = spec.validation.hostname
-    proofs = [_proof(each) for each in spec.validation.subject_alt_names]
-    options = read_options(spec.options)
+    hostname = validation.hostname
+    proofs = [_proof(each) for each in validation.subject_alt_names]
+    options = read_options(written)
     mistakes = [
         *_wrong_hostname(hostname),
         *(proof for proof in proofs if isinstance(proof, str)),
-        *_wrong_trust(world, spec.validation),
+        *_wrong_trust(world, validation),
         *([options.message] if isinstance(options, Refused) else []),
     ]
     if mistakes or isinstance(options, Refused):
@@ -170,7 +190,7 @@ def _asked(world: World, policy: Name) -> UpstreamTls | Refused:
     names = tuple(proof for proof in proofs if not isinstance(proof, str))
     return UpstreamTls(
         sni=hostname,
-        trust=TrustBundle(bundle_name(policy)) if spec.validation.ca_certificate_refs else SystemRoots(),
+        trust=TrustBundle(bundle) if validation.ca_certificate_refs else SystemRoots(),
         names=names or (DnsName(hostname),),
         min_version=options.min_version,
         max_version=options.max_version,

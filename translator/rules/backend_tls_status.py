@@ -5,7 +5,7 @@ is lost, or cannot be attached to, makes the policy not accepted; the message sa
 """
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Raw, Struct, field
 
 from translator.memo import query
 from translator.names import Name, ServicePort
@@ -81,13 +81,16 @@ def _roomless(world: World, policy: Name) -> tuple[Name, ...]:
 @query
 def _room(world: World, policy: Name) -> int:
     """Return how many entries other controllers leave to us."""
-    written = world.must(BackendTLSPolicy, policy).status
+    return max(0, MOST_ANCESTORS - foreign_entries(world.must(BackendTLSPolicy, policy).status))
+
+
+def foreign_entries(status: Raw) -> int:
+    """Count the ancestors that other controllers wrote into a status."""
     try:
-        entries = msgspec.json.decode(written, type=_Written).ancestors
+        entries = msgspec.json.decode(status, type=_Written).ancestors
     except msgspec.MsgspecError:  # there is none yet, or none that the API server would have taken
-        return MOST_ANCESTORS
-    foreign = sum(entry.controller_name != CONTROLLER for entry in entries)
-    return max(0, MOST_ANCESTORS - foreign)
+        return 0
+    return sum(entry.controller_name != CONTROLLER for entry in entries)
 
 
 @query

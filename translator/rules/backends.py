@@ -1,4 +1,4 @@
-"""Where traffic goes: a backendRef is a Service port with the TLS that is due there, or it is refused."""
+"""Where traffic goes: a backendRef is a port with the TLS that is due there, or it is refused."""
 
 from enum import Enum
 from typing import NamedTuple
@@ -9,6 +9,8 @@ from translator.objects.grpc_route import GRPCBackendRef
 from translator.objects.http_route import HTTPBackendRef
 from translator.objects.references import GATEWAY_GROUP, BackendRef
 from translator.objects.service import Service
+from translator.objects.x_backend import X_GROUP, BackendSpec, XBackend
+from translator.rules import x_backends
 from translator.rules.backend_tls import winner
 from translator.rules.endpoints import service_port
 from translator.rules.grants import Pointee, Pointer, permitted
@@ -26,17 +28,19 @@ class Protocol(Enum):
 
 
 class Backend(NamedTuple):
-    """A Service port as one kind of traffic reaches it: equal ones share a cluster, whatever leads there."""
+    """A port as one kind of traffic reaches it: equal ones share a cluster, whatever leads there."""
 
     port: ServicePort
     protocol: Protocol
     policy: Name | None  # the BackendTLSPolicy that won this port: what TLS must prove there, or why it fails
+    own_tls: bool = False  # the backend says itself what TLS must prove there
 
     def __str__(self) -> str:
         """Name the cluster by what it is: a plaintext cluster and a TLS cluster never share a name."""
         evident = self.protocol in (Protocol.HTTP, Protocol.UDP)  # the port of a datagram says so already
         protocol = "" if evident else f"/{self.protocol.value}"
-        return f"{self.port}{protocol}{f'+{self.policy.name}' if self.policy else ''}"
+        tls = f"+{self.policy.name}" if self.policy else "+tls" if self.own_tls else ""
+        return f"{self.port}{protocol}{tls}"
 
 
 class Share(NamedTuple):
@@ -82,6 +86,16 @@ ENCRYPTED = {  # and of TLS, which only a policy can open
     "grpcs": Protocol.HTTP2,
 }
 
+TOLD_BY_HTTP = {  # what an XBackend's protocol says to requests
+    "HTTP": Protocol.HTTP,
+    "HTTP11": Protocol.HTTP,
+    "WSS": Protocol.HTTP,
+    "HTTP2": Protocol.HTTP2,
+    "H2C": Protocol.HTTP2,
+    "GRPC": Protocol.HTTP2,
+}
+TOLD_BY_GRPC = dict.fromkeys(("HTTP", "HTTP2", "H2C", "GRPC"), Protocol.HTTP2)  # and to calls
+
 
 def shares(
     world: World, route: Ref, refs: tuple[BackendRef | HTTPBackendRef | GRPCBackendRef, ...], traffic: Traffic
@@ -108,8 +122,18 @@ def resolve(
     world: World, pointer: Pointer, pointee: Pointee, port: int | None, traffic: Traffic
 ) -> Backend | Refused:
     """Follow one backendRef: the one door that every kind of route goes through."""
-    if (pointee.group, pointee.kind) != ("", "Service"):
-        return Refused("InvalidKind", f"{pointee.kind} {pointee.name} is not a Service")
+    match (pointee.group, pointee.kind):
+        case ("", "Service"):
+            return _service(world, pointer, pointee, port, traffic)
+        case (group, kind) if (group, kind) == (X_GROUP, x_backends.KIND):
+            return _x_backend(world, pointer, pointee.name, port, traffic)
+        case _:
+            return Refused("InvalidKind", f"{pointee.kind} {pointee.name} is not a Service")
+
+
+def _service(
+    world: World, pointer: Pointer, pointee: Pointee, port: int | None, traffic: Traffic
+) -> Backend | Refused:
     if not permitted(world, pointer, pointee):  # before looking, so that nothing tells whether it exists
         return Refused("RefNotPermitted", f"no ReferenceGrant allows Service {pointee.name}")
     if port is None:
@@ -123,6 +147,44 @@ def resolve(
         )
     transport = "UDP" if traffic is Traffic.UDP else "TCP"
     return _speak(world, ServicePort(pointee.name, port, transport), traffic)
+
+
+def _x_backend(
+    world: World, pointer: Pointer, name: Name, port: int | None, traffic: Traffic
+) -> Backend | Refused:
+    """Follow a reference to an XBackend, which says itself how it is reached."""
+    found = _referred(world, pointer, name, port)
+    if isinstance(found, Refused):
+        return found
+    own_tls = x_backends.encrypts(found)
+    if traffic is Traffic.UDP or (traffic is Traffic.PASSTHROUGH and own_tls):
+        return Refused("UnsupportedProtocol", f"XBackend {name} cannot be reached by a {traffic.value}")
+    spoken = _told(found.protocol, traffic)
+    if spoken is None:
+        said = f"XBackend {name} says protocol {found.protocol}"
+        return Refused("UnsupportedProtocol", f"{said}, which is not spoken by {traffic.value}")
+    return Backend(x_backends.port_of(name, found), spoken, None, own_tls)
+
+
+def _referred(world: World, pointer: Pointer, name: Name, port: int | None) -> BackendSpec | Refused:
+    """Return what an XBackend says; no grant lets others than its own namespace's refer to it."""
+    if pointer.namespace != name.namespace:
+        return Refused("RefNotPermitted", f"XBackend {name} serves routes of its own namespace only")
+    if port is not None:
+        return Refused("UnsupportedValue", f"XBackend {name} has one port: leave it out of the reference")
+    found = world.get(XBackend, name)
+    if found is None:
+        return Refused("BackendNotFound", f"XBackend {name} does not exist")
+    refusal = x_backends.refusal(world, name)
+    return Refused(refusal.reason, f"XBackend {name}: {refusal.message}") if refusal else found.spec
+
+
+def _told(protocol: str | None, traffic: Traffic) -> Protocol | None:
+    """Settle what is spoken to an XBackend that says this protocol, if this traffic can be spoken so."""
+    natural = NATURAL[traffic]
+    if natural is Protocol.TCP or protocol is None:
+        return natural
+    return (TOLD_BY_GRPC if traffic is Traffic.GRPC else TOLD_BY_HTTP).get(protocol)
 
 
 def _speak(world: World, port: ServicePort, traffic: Traffic) -> Backend | Refused:

@@ -1,20 +1,19 @@
 """What a Gateway's Envoys have to be given: the ports, and all that can be reached from them."""
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable
 
 from msgspec import Struct
 
 from translator.memo import query
 from translator.names import Name, ServicePort
 from translator.rules.backend_certificate import Hop, shown
-from translator.rules.backend_tls import TrustBundle, UpstreamTls, judge
+from translator.rules.backend_tls import TrustBundle
 from translator.rules.backends import Backend
 from translator.rules.frontend_validation import ClientTrust
+from translator.rules.hops import hop, openings
 from translator.rules.ports import Bound, Chain, HttpPort, TcpPort, TlsPort, UdpPort, plan, sites
 from translator.rules.streams import Streams
 from translator.rules.tables import Table, hostnames, virtual_host
-from translator.verdict import Refused
 from translator.world import World
 
 
@@ -27,15 +26,8 @@ class Needs(Struct, frozen=True):
     endpoints: frozenset[ServicePort]
     certificates: frozenset[Name]
     policies: frozenset[Name]  # those whose trust is served, not found on Envoy's own machine
+    x_backends: frozenset[Name]  # the same
     clients: frozenset[ClientTrust]  # who proves clients
-
-
-class _Opening(NamedTuple):
-    """TLS that is opened to a backend: by which policy, how, and with which certificate to show."""
-
-    policy: Name
-    tls: UpstreamTls
-    own: Name | None
 
 
 @query
@@ -45,8 +37,9 @@ def needs(world: World, gateway: Name) -> Needs:
     chains = [chain for bound in ports for chain in _chains(world, bound)]
     backends = frozenset(each for chain in chains for each in _backends(world, chain))
     own = shown(world, gateway)
-    hops = frozenset(Hop(each, own if each.policy else None) for each in backends)
-    opened = [*_openings(world, hops)]
+    hops = frozenset(hop(world, each, own) for each in backends)
+    opened = [*openings(world, hops)]
+    proved = [each.backend for each in opened if isinstance(each.tls.trust, TrustBundle)]
     return Needs(
         ports=ports,
         tables=frozenset(chain.then for chain in chains if isinstance(chain.then, Table)),
@@ -58,7 +51,8 @@ def needs(world: World, gateway: Name) -> Needs:
                 *(each.own for each in opened if each.own),
             )
         ),
-        policies=frozenset(each.policy for each in opened if isinstance(each.tls.trust, TrustBundle)),
+        policies=frozenset(each.policy for each in proved if each.policy),
+        x_backends=frozenset(each.port.service for each in proved if each.own_tls),
         clients=frozenset(chain.tls.proof.trust for chain in chains if chain.tls and chain.tls.proof),
     )
 
@@ -94,11 +88,3 @@ def _backends(world: World, chain: Chain) -> Iterable[Backend]:
             yield from (each.target for each in shares if each.weight and isinstance(each.target, Backend))
         case Table() as table:
             yield from table_backends(world, table)
-
-
-def _openings(world: World, hops: Iterable[Hop]) -> Iterator[_Opening]:
-    """Name the hops where TLS is opened, which whatever is refused keeps from happening."""
-    for (_, _, policy), own in hops:
-        tls = judge(world, policy).value if policy else None
-        if policy is not None and isinstance(tls, UpstreamTls) and not isinstance(own, Refused):
-            yield _Opening(policy, tls, own)

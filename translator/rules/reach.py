@@ -1,4 +1,4 @@
-"""Which Gateways lead to a Service: by an attached route whose connections the Gateway itself opens."""
+"""Which Gateways lead to a backend: by an attached route whose connections the Gateway itself opens."""
 
 from collections.abc import Iterator
 
@@ -7,6 +7,7 @@ from translator.names import Name, Ref, ServicePort
 from translator.objects.grpc_route import GRPCRouteRule
 from translator.objects.http_route import HTTPRouteRule
 from translator.objects.references import BackendRef
+from translator.objects.x_backend import X_GROUP
 from translator.rules import listeners
 from translator.rules.attachment import ROUTES, parents
 from translator.rules.backends import Backend, Traffic
@@ -19,13 +20,15 @@ from translator.rules.mirrors import asked, mirrored
 from translator.rules.streams import streams
 from translator.world import Index, World
 
+KINDS = frozenset({("", "Service"), (X_GROUP, "XBackend")})
 
-def _services(route: Route) -> list[Name]:
+
+def _targets(route: Route) -> list[Ref]:
     refs = (ref for rule in route.spec.rules for ref in (*rule.backend_refs, *_mirrored(rule)))
     return [
-        Name(ref.namespace or route.metadata.namespace, ref.name)
+        Ref(ref.kind, Name(ref.namespace or route.metadata.namespace, ref.name))
         for ref in refs
-        if (ref.group, ref.kind) == ("", "Service")
+        if (ref.group, ref.kind) in KINDS
     ]
 
 
@@ -35,24 +38,32 @@ def _mirrored(rule: object) -> Iterator[BackendRef]:
         yield from map(mirrored, asked(rule))
 
 
-ROUTES_BY_SERVICE = {kind: Index(struct, _services) for kind, struct in ROUTES.items() if kind != "UDPRoute"}
+ROUTES_BY_TARGET = {kind: Index(struct, _targets) for kind, struct in ROUTES.items() if kind != "UDPRoute"}
 
 
 @query
 def gateways_to(world: World, port: ServicePort) -> tuple[Name, ...]:
-    """Return the Gateways of ours whose attached routes originate connections to a Service port, by name."""
-    routes = (
-        Ref(kind, name)
-        for kind, index in ROUTES_BY_SERVICE.items()
-        for name in world.names_where(index, port.service)
-    )
-    found = {gateway for route in routes for gateway in _leads(world, route, port)}
+    """Return the Gateways of ours whose attached routes originate connections to a port, by name."""
+    found = {gateway for route in _routes(world, port.owner) for gateway in _leads(world, route, port)}
     return tuple(sorted(found | {slot.gateway for slot in _asking(world, port)}))
 
 
 @query
+def gateways_naming(world: World, port: ServicePort) -> tuple[Name, ...]:
+    """Return the Gateways of ours that are to lead to a backend, be it refused or not, by name."""
+    attached = (parent for route in _routes(world, port.owner) for parent in parents(world, route))
+    found = {parent.gateway for parent in attached if parent.attached}
+    return tuple(sorted(found | {slot.gateway for slot in _asking(world, port)}))
+
+
+def _routes(world: World, target: Ref) -> Iterator[Ref]:
+    for kind, index in ROUTES_BY_TARGET.items():
+        yield from (Ref(kind, name) for name in world.names_where(index, target))
+
+
+@query
 def opened(world: World, route: Ref) -> frozenset[ServicePort]:
-    """Return the Service ports that a route sends connections of the Gateway's own to."""
+    """Return the ports that a route sends connections of the Gateway's own to."""
     if route.kind in listeners.HTTP_KINDS:
         found = [target for read in rules(world, route) for target in read.targets]
     else:

@@ -21,6 +21,7 @@ from translator.objects.admission import (
     services,
     sessions,
     stored_data,
+    x_backends,
 )
 from translator.objects.admission.compare import differences
 from translator.objects.admission.finding import Check, Finding, join, rules_of
@@ -68,6 +69,7 @@ _RULES = _by_type(
         *gateway_parameters.CHECKS,
         *listeners.CHECKS,
         *backend_tls_policies.CHECKS,
+        *x_backends.CHECKS,
         *services.CHECKS,
         *endpoint_slices.CHECKS,
         *stored_data.CHECKS,

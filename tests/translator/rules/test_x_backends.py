@@ -1,0 +1,109 @@
+"""XBackends that no API server lets in, and that are refused all the same."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.golden import pems
+from translator.names import Name
+from translator.objects.config_map import ConfigMap
+from translator.objects.meta import ObjectMeta
+from translator.objects.x_backend import X_GROUP, XBackend
+from translator.rules.backends import Traffic, resolve
+from translator.rules.grants import Pointee, Pointer
+from translator.rules.x_backends import judge
+from translator.translate import INDEXES
+from translator.verdict import Refused
+from translator.world import World
+
+PAY = Name("shop", "pay")
+POINTER = Pointer("gateway.networking.k8s.io", "HTTPRoute", "shop")
+VALIDATION = {
+    "hostname": "pay.internal",
+    "caCertificateRefs": [{"group": "", "kind": "ConfigMap", "name": "roots"}],
+}
+RIGHT: dict[str, Any] = {
+    "type": "EndpointSelector",
+    "port": {"number": 443},
+    "endpointSelector": {"matchLabels": {"app": "pay"}},
+}
+
+
+def world_with(**spec: Any) -> World:  # noqa: ANN401  any JSON
+    world = World(INDEXES)
+    written = {"metadata": {"name": "pay", "namespace": "shop"}, "spec": RIGHT | spec}
+    world.put(XBackend, PAY, msgspec.json.decode(msgspec.json.encode(written), type=XBackend))
+    roots = ConfigMap(ObjectMeta("roots", "shop"), {"ca.crt": pems()["roots"]})
+    world.put(ConfigMap, Name("shop", "roots"), roots)
+    return world
+
+
+def reached(world: World, traffic: Traffic = Traffic.HTTP, port: int | None = None) -> str:
+    found = resolve(world, POINTER, Pointee(X_GROUP, "XBackend", PAY), port, traffic)
+    return found.reason if isinstance(found, Refused) else str(found)
+
+
+@pytest.mark.parametrize(
+    ("spec", "reason"),
+    [
+        ({"port": {}}, "UnsupportedValue"),
+        ({"endpointSelector": {"matchLabels": {}}}, "UnsupportedValue"),
+        ({"endpointSelector": None}, "UnsupportedValue"),
+        ({"protocol": "HTTP2"}, "UnsupportedProtocol"),
+        ({"protocol": "WSS"}, "UnsupportedProtocol"),
+        ({"protocol": "H2C", "tls": {"mode": "ServerOnly", "validation": VALIDATION}}, "UnsupportedProtocol"),
+    ],
+)
+def test_what_no_api_server_lets_in_is_refused(spec: dict[str, Any], reason: str) -> None:
+    assert reached(world_with(**spec)) == reason
+
+
+def test_a_reference_with_a_port_is_refused() -> None:
+    assert reached(world_with()) == "XBackend/shop/pay:443"
+    assert reached(world_with(), port=443) == "UnsupportedValue"
+
+
+@pytest.mark.parametrize(
+    ("tls", "reason"),
+    [
+        ({"mode": "ServerOnly"}, "Invalid"),
+        ({"mode": "ClientAndServer", "validation": VALIDATION}, "Invalid"),
+        (
+            {
+                "mode": "ClientAndServer",
+                "validation": VALIDATION,
+                "clientCertificateRef": {"kind": "ConfigMap", "name": "roots"},
+            },
+            "InvalidKind",
+        ),
+        ({"mode": "Later", "validation": {"hostname": "pay.internal"}}, "Invalid"),
+    ],
+)
+def test_tls_that_is_not_wholly_said_fails_and_is_no_plaintext(tls: dict[str, Any], reason: str) -> None:
+    world = world_with(tls=tls)
+    assert reached(world) == "XBackend/shop/pay:443+tls"
+    verdict = judge(world, PAY).value
+    assert isinstance(verdict, Refused)
+    assert verdict.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("protocol", "traffic", "name"),
+    [
+        (None, Traffic.HTTP, "XBackend/shop/pay:443"),
+        (None, Traffic.GRPC, "XBackend/shop/pay:443/h2"),
+        ("HTTP", Traffic.GRPC, "XBackend/shop/pay:443/h2"),
+        ("HTTP11", Traffic.HTTP, "XBackend/shop/pay:443"),
+        ("HTTP11", Traffic.GRPC, "UnsupportedProtocol"),
+        ("GRPC", Traffic.HTTP, "XBackend/shop/pay:443/h2"),
+        ("H2C", Traffic.TCP, "XBackend/shop/pay:443/tcp"),
+        ("TCP", Traffic.TERMINATED, "XBackend/shop/pay:443/tcp"),
+        ("TCP", Traffic.PASSTHROUGH, "XBackend/shop/pay:443/tcp"),
+        (None, Traffic.UDP, "UnsupportedProtocol"),
+    ],
+)
+def test_what_is_spoken_is_what_the_xbackend_says_to_this_traffic(
+    protocol: str | None, traffic: Traffic, name: str
+) -> None:
+    assert reached(world_with(**({"protocol": protocol} if protocol else {})), traffic) == name

@@ -1,0 +1,64 @@
+"""Hops: how a Gateway's Envoys reach a backend, with the TLS that is due there and what is shown.
+
+A policy says what a Service is owed, and the Gateway what is shown to it; an XBackend says both itself.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from translator.memo import query
+from translator.names import Name
+from translator.objects.x_backend import XBackend
+from translator.rules import x_backends
+from translator.rules.backend_certificate import Hop
+from translator.rules.backend_tls import UpstreamTls, judge
+from translator.rules.backends import Backend, Protocol
+from translator.verdict import Refused
+from translator.world import World
+
+
+class Opening(NamedTuple):
+    """TLS that is opened to a backend: how, and with which certificate to show."""
+
+    backend: Backend
+    tls: UpstreamTls
+    own: Name | None
+
+
+def hop(world: World, backend: Backend, shown: Name | Refused | None) -> Hop:
+    """Return how a backend is reached by a Gateway that shows this to the backends of policies."""
+    if backend.own_tls:
+        own = x_backends.judge(world, backend.port.service).value
+        return Hop(backend, own.shown if isinstance(own, x_backends.Own) else None)
+    return Hop(backend, shown if backend.policy else None)
+
+
+@query
+def due(world: World, backend: Backend) -> UpstreamTls | Refused | None:
+    """Return the TLS that is due to a backend, why it cannot be opened, or nothing where there is none."""
+    if backend.policy is not None:
+        return judge(world, backend.policy).value
+    return _own(world, backend) if backend.own_tls else None
+
+
+def openings(world: World, hops: Iterable[Hop]) -> Iterator[Opening]:
+    """Name the hops where TLS is opened, which whatever is refused keeps from happening."""
+    for backend, own in hops:
+        tls = due(world, backend)
+        if isinstance(tls, UpstreamTls) and not isinstance(own, Refused):
+            yield Opening(backend, tls, own)
+
+
+def _own(world: World, backend: Backend) -> UpstreamTls | Refused:
+    """Return the TLS that an XBackend asks for, with both versions of HTTP where it leaves that open."""
+    match x_backends.judge(world, backend.port.service).value:
+        case x_backends.Own(tls=tls):
+            said = world.must(XBackend, backend.port.service).spec.protocol
+            is_open = said == "HTTP" and backend.protocol is Protocol.HTTP
+            return msgspec.structs.replace(tls, alpn=x_backends.NEGOTIATED) if is_open else tls
+        case Refused() as refused:
+            return refused
+        case None:
+            return Refused("Invalid", f"{backend.port.owner} has no TLS, and nothing is said instead")

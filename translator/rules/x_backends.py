@@ -1,0 +1,130 @@
+"""XBackend: a destination that says itself how it is reached, and with which TLS.  GEP-4894.
+
+What it says of TLS is read as a BackendTLSPolicy is, and no policy can target it. A field that cannot be
+honoured refuses the whole of it.
+"""
+
+from typing import NamedTuple
+
+import msgspec
+
+from translator.memo import query
+from translator.names import Name, ServicePort
+from translator.objects.x_backend import X_GROUP, BackendSpec, XBackend
+from translator.rules.backend_tls import UpstreamTls, Wording, read, trusted
+from translator.rules.certificates import server_certificate
+from translator.rules.grants import Pointee, Pointer, permitted
+from translator.verdict import Refused, Verdict, fails, holds
+from translator.world import World
+
+KIND = "XBackend"
+UNENCRYPTED = "None"
+NEGOTIATED = ("h2", "http/1.1")  # what protocol HTTP leaves to the handshake
+
+
+class Own(NamedTuple):
+    """The TLS that a backend asks for, and the Secret whose certificate it is shown, if any."""
+
+    tls: UpstreamTls
+    shown: Name | None
+
+
+def bundle_name(x_backend: Name) -> str:
+    """Return the name under which an XBackend's own roots are served."""
+    return f"trust/{KIND}/{x_backend}"
+
+
+def port_of(x_backend: Name, spec: BackendSpec) -> ServicePort:
+    """Return an XBackend's one port; one without a number, which no API server lets in, is refused."""
+    return ServicePort(x_backend, spec.port.number or 0, kind=KIND)
+
+
+@query
+def refusal(world: World, x_backend: Name) -> Refused | None:
+    """Say why nothing may be sent to an XBackend at all, if so."""
+    spec = world.must(XBackend, x_backend).spec
+    if spec.port.number is None:
+        return Refused("UnsupportedValue", "port: a number is needed")
+    if spec.session_persistence is not None:
+        return Refused(
+            "UnsupportedValue", "sessionPersistence is not supported here: set it in the route's rule"
+        )
+    if spec.protocol == "MCP":
+        return Refused("UnsupportedProtocol", "protocol MCP is not supported: use HTTP")
+    if (spec.protocol == "H2C" and encrypts(spec)) or (
+        spec.protocol in ("HTTP2", "WSS") and not encrypts(spec)
+    ):
+        return Refused(
+            "UnsupportedProtocol", f"protocol {spec.protocol} and tls mode {spec.tls.mode} are at odds"
+        )
+    return _nowhere(spec)
+
+
+def _nowhere(spec: BackendSpec) -> Refused | None:
+    """Say that there is no destination, or one that is not supported."""
+    match spec.type:
+        case "EndpointSelector" if spec.endpoint_selector is not None and spec.endpoint_selector.match_labels:
+            return None
+        case "EndpointSelector":
+            return Refused("UnsupportedValue", "endpointSelector: labels are needed")
+        case other:
+            return Refused("UnsupportedValue", f"type {other} is not supported yet")
+
+
+def encrypts(spec: BackendSpec) -> bool:
+    """Tell whether an XBackend asks for TLS."""
+    return spec.tls.mode != UNENCRYPTED
+
+
+@query
+def judge(world: World, x_backend: Name) -> Verdict[Own | Refused | None]:
+    """Read an XBackend once, for the cluster it shapes and the status it is given; None asks for no TLS."""
+    spec = world.must(XBackend, x_backend).spec
+    if (refused := refusal(world, x_backend)) is not None:
+        return Verdict(refused, (fails("Accepted", refused.reason, refused.message),))
+    if not encrypts(spec):
+        return Verdict(None, (holds("Accepted"),))
+    if spec.tls.validation is None:
+        refused = Refused("Invalid", f"tls: mode {spec.tls.mode} needs validation")
+        return Verdict(refused, (fails("Accepted", refused.reason, refused.message),))
+    wording = Wording(x_backend.namespace, bundle_name(x_backend), spec.tls.validation, {})
+    asked, conditions = msgspec.structs.astuple(read(world, wording))
+    shown = _shown(world, x_backend)
+    if isinstance(asked, Refused):
+        return Verdict(asked, conditions)
+    if isinstance(shown, Refused):
+        told = tuple(
+            fails(each.type, shown.reason, shown.message) if each.status else each for each in conditions
+        )
+        return Verdict(shown, told)
+    return Verdict(Own(asked, shown), conditions)
+
+
+@query
+def trust_bundle(world: World, x_backend: Name) -> str:
+    """Return the PEM certificates that an XBackend trusts."""
+    validation = world.must(XBackend, x_backend).spec.tls.validation
+    assert validation is not None, f"{x_backend} trusts nobody"
+    return trusted(world, x_backend.namespace, validation)
+
+
+@query
+def _shown(world: World, x_backend: Name) -> Name | Refused | None:
+    """Return the Secret whose certificate an XBackend is shown: its own word, and no Gateway's."""
+    tls = world.must(XBackend, x_backend).spec.tls
+    ref, field = tls.client_certificate_ref, "tls.clientCertificateRef"
+    if ref is None:
+        missing = Refused("Invalid", f"tls: mode {tls.mode} needs clientCertificateRef")
+        return missing if tls.mode == "ClientAndServer" else None
+    name = Name(ref.namespace or x_backend.namespace, ref.name)
+    if (ref.group, ref.kind) != ("", "Secret"):
+        return Refused("InvalidKind", f"{field}: {ref.kind} {name} of group {ref.group!r} is no Secret")
+    pointer = Pointer(X_GROUP, KIND, x_backend.namespace)
+    if not permitted(world, pointer, Pointee("", "Secret", name)):
+        return Refused("RefNotPermitted", f"{field}: no ReferenceGrant allows Secret {name}")
+    pair = server_certificate(world, name)
+    return (
+        Refused("InvalidClientCertificateRef", f"{field}: {pair.message}")
+        if isinstance(pair, Refused)
+        else name
+    )
