@@ -121,9 +121,7 @@ class Memory:
         self._cells: dict[tuple[Callable[..., Any], Names], Cell] = {}
         self._running: list[Cell] = []
         self._unread: dict[Cell, None] = {}
-        self._held: dict[
-            int, list[Cell]
-        ] = {}  # stale keyed results, by rank
+        self._held: dict[int, list[Cell]] = {}  # stale keyed results, by rank
         self._revision = 0
 
     def __len__(self) -> int:
