@@ -8,7 +8,15 @@ from rich.tree import Tree
 from translator.names import Name
 from translator.rules.addresses import binding
 from translator.rules.backend_certificate import shown
-from translator.rules.backend_tls import DnsName, SystemRoots, TrustBundle, UpstreamTls, UriName
+from translator.rules.backend_tls import (
+    Anybody,
+    DnsName,
+    PinsAlone,
+    SystemRoots,
+    TrustBundle,
+    UpstreamTls,
+    UriName,
+)
 from translator.rules.backends import Backend, Share
 from translator.rules.endpoints import endpoints
 from translator.rules.filters import Redirect
@@ -130,9 +138,18 @@ def _tls(world: World, backend: Backend) -> Text:
             return Text("plaintext")
         case Refused(reason, message):
             return Text(f"always fails: {who}: {reason}: {message}", style="red")
-        case UpstreamTls(sni=sni, trust=trust, names=names):
-            proves = " or ".join(_proof(name) for name in names)
-            return Text(f"TLS to {sni}, proving {proves} by {_trust(trust)} ({who})", style="green")
+        case UpstreamTls() as tls:
+            permitted = ", where it is permitted" if tls.weakness else ""
+            style = "red" if tls.weakness else "green"
+            return Text(f"TLS to {tls.sni}, {_proved(tls)} ({who}{permitted})", style=style)
+
+
+def _proved(tls: UpstreamTls) -> str:
+    """Say what proves the backend, pins last."""
+    names = " or ".join(_proof(name) for name in tls.names) or "any name"
+    by = _trust(tls.trust)
+    parts = [*([f"{names} by {by}"] if by else []), *(["one of its pins"] if tls.pins else [])]
+    return f"proving {' and '.join(parts) or 'nothing'}"
 
 
 def _proof(name: DnsName | UriName) -> str:
@@ -143,12 +160,14 @@ def _proof(name: DnsName | UriName) -> str:
             return uri
 
 
-def _trust(trust: TrustBundle | SystemRoots) -> str:
+def _trust(trust: TrustBundle | SystemRoots | PinsAlone | Anybody) -> str:
     match trust:
         case TrustBundle():
             return "the policy's own roots"
         case SystemRoots():
             return "the machine's roots"
+        case PinsAlone() | Anybody():
+            return ""
 
 
 def _matched(match: HttpMatch) -> str:

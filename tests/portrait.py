@@ -80,7 +80,11 @@ def _cluster(cluster: cluster_pb2.Cluster) -> str:
 
 
 def _http(options: Any) -> str:  # noqa: ANN401  generated, without annotations
-    return " HTTP/2" if options.HasField("explicit_http_config") else " HTTP/1.1 or HTTP/2"
+    explicit = options.explicit_http_config
+    ends = options.common_http_protocol_options.max_stream_duration.seconds
+    version = " HTTP/2" if explicit.HasField("http2_protocol_options") else ""
+    either = " HTTP/1.1 or HTTP/2" if options.HasField("auto_config") else ""
+    return f"{version}{either}{f' for {ends} s at most' if ends else ''}"
 
 
 def _versions(common: tls_pb2.CommonTlsContext) -> str:
@@ -100,11 +104,16 @@ def _handshake(common: tls_pb2.CommonTlsContext) -> Iterator[str]:
     ):
         if values:
             yield f"{what} {' '.join(values)}"
-    proof = common.combined_validation_context
-    proved = [_proved(each) for each in proof.default_validation_context.match_typed_subject_alt_names]
+    combined = common.combined_validation_context
+    is_combined = common.HasField("combined_validation_context")
+    proof = combined.default_validation_context if is_combined else common.validation_context
+    proved = [_proved(each) for each in proof.match_typed_subject_alt_names]
     yield f"proves {' or '.join(proved) or 'no name'}"
-    roots = proof.validation_context_sds_secret_config
-    yield f"trusts {roots.name}" if roots.name else "trusts anybody"
+    pins = [*proof.verify_certificate_spki, *proof.verify_certificate_hash]
+    if pins:
+        yield f"shows one of {' '.join(each[:8] for each in pins)}"
+    roots = combined.validation_context_sds_secret_config
+    yield f"trusts {roots.name}" if roots.name else "trusts no CA" if pins else "trusts anybody"
     for own in common.tls_certificate_sds_secret_configs:
         yield f"shows {own.name}"
 
@@ -326,9 +335,11 @@ def _network(chain: listener_components_pb2.FilterChain) -> Iterable[str]:
         return [f"{''.join(asked)}routes {read.rds.route_config_name}"]
     parts = read.weighted_clusters.clusters
     total = sum(part.weight for part in parts)
-    return (
-        [read.cluster] if read.cluster else [f"{Fraction(part.weight, total)} {part.name}" for part in parts]
-    )
+    longest = read.max_downstream_connection_duration.seconds
+    ends = f" for {longest} s at most" if longest else ""
+    if read.cluster:
+        return [f"{read.cluster}{ends}"]
+    return [f"{Fraction(part.weight, total)} {part.name}{ends}" for part in parts]
 
 
 def _question(asking: Any) -> str:  # noqa: ANN401  generated, without annotations

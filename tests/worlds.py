@@ -275,7 +275,12 @@ validation = st.one_of(
     st.fixed_dictionaries(
         {
             "hostname": pick("pay.shop.test"),
-            "wellKnownCACertificates": pick("System", "other.test/roots"),
+            "wellKnownCACertificates": pick(
+                "System",
+                "other.test/roots",
+                "legation.dev/pinned",
+                "legation.dev/insecure-skip-verification",
+            ),
         },
         optional={
             "subjectAltNames": pick(
@@ -333,7 +338,14 @@ SPECS: dict[str, st.SearchStrategy[Json]] = {
             ),
             "validation": validation,
         },
-        optional={"options": pick({"legation.dev/min-tls-version": "1.3"}, {"legation.dev/wrong": "1"})},
+        optional={
+            "options": pick(
+                {"legation.dev/min-tls-version": "1.3"},
+                {"legation.dev/wrong": "1"},
+                {"legation.dev/pinned-certificate-sha256": "ab" * 32},
+                {"legation.dev/verification-mode": "SkipHostname"},
+            )
+        },
     ),
     "XBackend": st.fixed_dictionaries(
         {
@@ -397,6 +409,11 @@ SPECS: dict[str, st.SearchStrategy[Json]] = {
         optional={
             "clients": pick({"maxConnections": 9}, {"proxyProtocol": "Required"}, {"trustedHops": 1}),
             "ports": pick([{"port": 443, "clients": {"requestRate": {"requests": 5}}}]),
+            "backendTLS": pick(
+                {"insecureVerification": "Permit"},
+                {"insecureVerification": "Permit", "namespaceSelector": {"matchLabels": {"team": "x"}}},
+                {"insecureVerification": "Forbid"},
+            ),
         },
     ),
 }

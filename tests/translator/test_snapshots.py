@@ -13,15 +13,18 @@ from envoy.extensions.filters.udp.udp_proxy.v3 import route_pb2
 from envoy.extensions.transport_sockets.tls.v3 import secret_pb2, tls_pb2
 from google.protobuf.message import Message
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.messages import read, within
-from tests.worlds import after, worlds
+from tests.worlds import Put, after, puts, thing, worlds
 from translator.envoy.clusters import REFUSED
 from translator.envoy.resource import CLUSTER, ENDPOINTS, LISTENER, ROUTES, SECRET, Resource
 from translator.envoy.upstream_tls import SYSTEM_ROOTS
 from translator.names import Name
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.gateway import Gateway
+from translator.objects.gateway_class import GatewayClass
+from translator.objects.gateway_parameters import GatewayParameters
 from translator.objects.kinds import name_of
 from translator.objects.service import Service, ServicePort
 from translator.objects.x_backend import XBackend
@@ -29,6 +32,23 @@ from translator.translate import Resources, translate
 from translator.world import World
 
 SAYS_TLS = ("https", "kubernetes.io/wss")
+UNDEMANDING = tuple(
+    thing(
+        "BackendTLSPolicy",
+        "shop",
+        "a",
+        spec={
+            "targetRefs": [{"group": "", "kind": "Service", "name": "a"}],
+            "validation": {"hostname": "pay.shop.test", "wellKnownCACertificates": roots},
+            "options": options,
+        },
+    )
+    for roots, options in (
+        ("legation.dev/insecure-skip-verification", {}),
+        ("legation.dev/insecure-skip-verification", {"legation.dev/pinned-certificate-sha256": "ab" * 32}),
+        ("System", {"legation.dev/verification-mode": "SkipHostname"}),
+    )
+)
 over_random_worlds = settings(max_examples=60, deadline=None)
 over_many_worlds = settings(max_examples=200, deadline=None)
 
@@ -170,6 +190,29 @@ def asks(filter_chain: listener_components_pb2.FilterChain) -> bool:
     return bool(context.require_client_certificate.value and roots and not lenient)
 
 
+def fully_proved(cluster: Any) -> bool:  # noqa: ANN401  generated, without annotations
+    """Tell whether a handshake proves the backend by a name and roots, or by pins."""
+    [context] = [part for part in within(cluster) if isinstance(part, tls_pb2.UpstreamTlsContext)]
+    proof = context.common_tls_context.combined_validation_context
+    alone = context.common_tls_context.validation_context
+    by_name = proof.default_validation_context.match_typed_subject_alt_names
+    pinned = alone.verify_certificate_spki or alone.verify_certificate_hash
+    return bool((proof.validation_context_sds_secret_config.name and by_name) or pinned)
+
+
+def permits(world: World, gateway: Name) -> bool:
+    """Tell whether all parameters of a Gateway permit less, found without asking any rule."""
+    its = world.must(Gateway, gateway).spec
+    by_class = world.must(GatewayClass, Name("", its.gateway_class_name)).spec.parameters_ref
+    by_itself = its.infrastructure.parameters_ref if its.infrastructure else None
+    names = [
+        *([Name(by_class.namespace or "", by_class.name)] if by_class else []),
+        *([Name(gateway.namespace, by_itself.name)] if by_itself else []),
+    ]
+    found = [world.must(GatewayParameters, name).spec.backend_tls for name in names]
+    return bool(found) and all(each.insecure_verification == "Permit" for each in found)
+
+
 def encrypted(world: World) -> set[str]:
     """Return the Service ports that say TLS by their appProtocol."""
     return {f"{service}:{port.port}" for service, port in _open(world) if port.app_protocol in SAYS_TLS}
@@ -246,6 +289,18 @@ def test_a_gateway_that_has_something_to_show_opens_no_tls_without(world: World)
                 if isinstance(part, tls_pb2.UpstreamTlsContext)
             ]
             assert all(each.common_tls_context.tls_certificate_sds_secret_configs for each in contexts)
+
+
+@over_many_worlds
+@given(st.sampled_from(UNDEMANDING), st.lists(puts(), max_size=12))
+def test_less_is_proved_only_where_every_operator_permits_it(asking: Put, changes: list[Put]) -> None:
+    world = after((asking, *changes))
+    for gateway, resources in translate(world).gateways.items():
+        for name, cluster in Snapshot(resources).of(CLUSTER).items():
+            if cluster.HasField("transport_socket") and not fully_proved(cluster):
+                assert permits(world, gateway)
+                assert name.endswith(("/unverified", "/any-name"))
+                assert cluster.metadata.filter_metadata["legation.dev"]["verification"] in name
 
 
 @over_random_worlds

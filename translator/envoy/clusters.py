@@ -14,12 +14,16 @@ from translator.rules.backend_certificate import Hop
 from translator.rules.backend_tls import UpstreamTls
 from translator.rules.backends import Backend, Protocol
 from translator.rules.hops import due
+from translator.rules.insecure_verification import Weakness
 from translator.verdict import Refused
 from translator.world import World
 
 REFUSED = "legation/refused"
 HTTP_OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 UNLIMITED = 2**32 - 1
+#: Seconds for which a request or a connection to a backend that is not fully verified may last.  Envoy ends
+#: what is open neither with a cluster nor with a permission that goes; so there is an end from the beginning.
+LONGEST_UNPROVED = 300
 
 # What all clusters have in common.  A backend limits its own load; Envoy's thresholds of 1,024 connections
 # and requests would answer 503 on behalf of backends that could serve more.
@@ -52,10 +56,12 @@ NEGOTIATED = encode(
 @query
 def cluster(world: World, hop: Hop) -> Resource:
     """Build the cluster of a backend: TLS as its policy says, or failure where that cannot be honoured."""
-    backend, shown = hop
+    backend, shown, forbidden = hop
     tls = due(world, backend)
     if tls is not None and isinstance(shown, Refused):
         return build(backend, shown)
+    if forbidden is not None:
+        return build(backend, forbidden)
     return build(backend, tls, shown if isinstance(shown, Name) else None)
 
 
@@ -70,7 +76,12 @@ def build(backend: Backend, tls: UpstreamTls | Refused | None, shown: Name | Non
         case Refused():
             return Resource(encode(_failing(str(backend), backend)))
         case UpstreamTls():
+            assert tls.weakness is backend.weakness, (
+                f"{backend}: what is left out of the proof is in the name"
+            )
             built = _reaching(backend, negotiated=negotiates(tls, backend.protocol))
+            if tls.weakness is not None:
+                _mark(built, backend, tls.weakness)
             own = certificate_name(shown) if shown else None
             built.transport_socket.CopyFrom(transport_socket(tls, backend.protocol, own))
             secrets = tuple(sorted(filter(None, (trust_name(tls.trust), own))))
@@ -93,6 +104,20 @@ def _reaching(backend: Backend, *, negotiated: bool = False) -> cluster_pb2.Clus
     elif backend.protocol is Protocol.HTTP2:
         built.typed_extension_protocol_options[HTTP_OPTIONS].ParseFromString(HTTP2)
     return built
+
+
+def _mark(built: cluster_pb2.Cluster, backend: Backend, weakness: Weakness) -> None:
+    """Say what is left out of the proof, and give every stream an end."""
+    built.metadata.filter_metadata["legation.dev"]["verification"] = weakness.value
+    if backend.protocol is Protocol.TCP:
+        return
+    options = http_protocol_options_pb2.HttpProtocolOptions()
+    if HTTP_OPTIONS in built.typed_extension_protocol_options:
+        built.typed_extension_protocol_options[HTTP_OPTIONS].Unpack(options)
+    else:
+        options.explicit_http_config.http_protocol_options.SetInParent()
+    options.common_http_protocol_options.max_stream_duration.seconds = LONGEST_UNPROVED
+    built.typed_extension_protocol_options[HTTP_OPTIONS].CopyFrom(packed(options))
 
 
 def _failing(name: str, backend: Backend | None = None) -> cluster_pb2.Cluster:

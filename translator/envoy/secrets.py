@@ -7,19 +7,27 @@ from translator.envoy.resource import Resource
 from translator.memo import query
 from translator.names import Name
 from translator.rules import certificates, x_backends
-from translator.rules.backend_tls import SystemRoots, TrustBundle, UpstreamTls, judge, trust_bundle
+from translator.rules.backend_tls import (
+    Anybody,
+    PinsAlone,
+    SystemRoots,
+    TrustBundle,
+    UpstreamTls,
+    judge,
+    trust_bundle,
+)
 from translator.rules.certificates import KeyPair
 from translator.rules.frontend_validation import ClientTrust, client_roots
 from translator.verdict import Refused
 from translator.world import World
 
 
-def trust_name(trusted: TrustBundle | SystemRoots) -> str | None:
-    """Return the name under which roots are served; Envoy has its machine's own already."""
+def trust_name(trusted: TrustBundle | SystemRoots | PinsAlone | Anybody) -> str | None:
+    """Return the name under which roots are served; Envoy has its machine's own already, or needs none."""
     match trusted:
         case TrustBundle(name):
             return name
-        case SystemRoots():
+        case SystemRoots() | PinsAlone() | Anybody():
             return None
 
 

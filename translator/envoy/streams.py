@@ -7,7 +7,7 @@ from envoy.extensions.matching.common_inputs.network.v3 import network_inputs_pb
 from envoy.extensions.matching.input_matchers.consistent_hashing.v3 import consistent_hashing_pb2
 from xds.type.matcher.v3 import matcher_pb2
 
-from translator.envoy.clusters import REFUSED
+from translator.envoy.clusters import LONGEST_UNPROVED, REFUSED
 from translator.envoy.durations import duration
 from translator.envoy.encode import packed
 from translator.rules.backends import Backend
@@ -20,6 +20,8 @@ Part = tuple[str, int]  # a cluster, and its weight
 def tcp_proxy(streams: Streams, name: str, idle: int) -> listener_components_pb2.Filter:
     """Build the filter that gives each connection to one of the shares, and ends it when it is idle."""
     proxy = tcp_proxy_pb2.TcpProxy(stat_prefix=name, idle_timeout=duration(idle))
+    if any(isinstance(each.target, Backend) and each.target.weakness for each in streams.shares):
+        proxy.max_downstream_connection_duration.seconds = LONGEST_UNPROVED
     parts = _parts(streams)
     if len(parts) == 1:
         [(proxy.cluster, _)] = parts

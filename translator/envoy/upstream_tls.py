@@ -7,7 +7,15 @@ from envoy.extensions.transport_sockets.tls.v3 import common_pb2, secret_pb2, tl
 
 from translator.envoy.config_source import own_secret, served_secret
 from translator.envoy.encode import encode, packed
-from translator.rules.backend_tls import DnsName, SystemRoots, TrustBundle, UpstreamTls, UriName
+from translator.rules.backend_tls import (
+    Anybody,
+    DnsName,
+    PinsAlone,
+    SystemRoots,
+    TrustBundle,
+    UpstreamTls,
+    UriName,
+)
 from translator.rules.backends import Protocol
 
 SYSTEM_ROOTS = "legation/system-roots"  # every bootstrap has it: the roots are those of Envoy's own machine
@@ -30,9 +38,7 @@ def transport_socket(
     common.alpn_protocols.extend(tls.alpn or _spoken(protocol))
     if own is not None:
         common.tls_certificate_sds_secret_configs.append(served_secret(own))
-    proof = common.combined_validation_context
-    proof.default_validation_context.match_typed_subject_alt_names.extend(map(_matcher, tls.names))
-    proof.validation_context_sds_secret_config.CopyFrom(_roots(tls.trust))
+    _prove(common, tls)
     return base_pb2.TransportSocket(name="tls", typed_config=packed(context))
 
 
@@ -41,12 +47,35 @@ def negotiates(tls: UpstreamTls, protocol: Protocol) -> bool:
     return protocol is Protocol.HTTP and "h2" in tls.alpn
 
 
-def _roots(trust: TrustBundle | SystemRoots) -> secret_pb2.SdsSecretConfig:
-    match trust:
+def _prove(common: tls_pb2.CommonTlsContext, tls: UpstreamTls) -> None:
+    """Ask for the proof: what Envoy is served is merged with what stands here, and all of it must hold.
+
+    Of pins Envoy wants one, whichever of the two lists it is in.
+    """
+    proof = common_pb2.CertificateValidationContext(
+        match_typed_subject_alt_names=map(_matcher, tls.names),
+        verify_certificate_spki=tls.pins.public_keys,
+        verify_certificate_hash=tls.pins.certificates,
+    )
+    match tls.trust:
         case TrustBundle(name):
-            return served_secret(name)
+            _with_roots(common, proof, served_secret(name))
         case SystemRoots():
-            return own_secret(SYSTEM_ROOTS)
+            _with_roots(common, proof, own_secret(SYSTEM_ROOTS))
+        case PinsAlone():
+            assert tls.pins, f"{tls.sni}: without a pin, anybody would be believed"
+            common.validation_context.CopyFrom(proof)
+        case Anybody():
+            common.validation_context.CopyFrom(proof)
+
+
+def _with_roots(
+    common: tls_pb2.CommonTlsContext,
+    proof: common_pb2.CertificateValidationContext,
+    roots: secret_pb2.SdsSecretConfig,
+) -> None:
+    common.combined_validation_context.default_validation_context.CopyFrom(proof)
+    common.combined_validation_context.validation_context_sds_secret_config.CopyFrom(roots)
 
 
 def _parameters(tls: UpstreamTls) -> common_pb2.TlsParameters:

@@ -22,10 +22,11 @@ BAD_REFERENCE = "InvalidClientCertificateRef"
 
 
 class Hop(NamedTuple):
-    """A backend as one Gateway reaches it: what is shown there, or why nothing can be."""
+    """A backend as one Gateway reaches it: what is shown there, or what keeps it from being reached."""
 
     backend: Backend
     shown: Name | Refused | None = None  # where no policy opens TLS, there is nothing to show
+    forbidden: Refused | None = None
 
     def __str__(self) -> str:
         """Name the cluster as its backend is named: a Gateway's Envoys know one way to each."""

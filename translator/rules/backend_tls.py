@@ -1,4 +1,4 @@
-"""BackendTLSPolicy: who wins a port, and what the handshake with the backend must prove.  GEP-1897, GEP-4274.
+"""BackendTLSPolicy: who wins a port, and what the handshake must prove.  GEP-1897, GEP-4152, GEP-4274.
 
 A policy that names a port goes before those that target its whole Service. Of several with the same target
 the oldest wins, then the first by name; one without a creation time, as in files, is the youngest.
@@ -22,12 +22,15 @@ from translator.objects.kinds import name_of
 from translator.objects.references import PolicyTargetReference
 from translator.objects.service import Service
 from translator.rules.ca_references import Anchors, CaReference, anchors, ca_reference, worst
+from translator.rules.insecure_verification import SKIP, Weakness
 from translator.rules.listener_sets import age
-from translator.rules.tls_options import read_options
+from translator.rules.pins import CERTIFICATE, PUBLIC_KEY, SINGLE, Pins
+from translator.rules.tls_options import MODE, PREFIX, TlsOptions, read_options
 from translator.verdict import Condition, Refused, Verdict, fails, holds
 from translator.world import Fact, Index, World
 
 SYSTEM = "System"
+PINNED = f"{PREFIX}pinned"
 UNREADABLE = "legation.dev/unreadable"  # trust of a policy that stands in for one nobody could read
 SYSTEM_ROOTS = Fact("whether the machine that Envoy runs on has roots", otherwise=True)
 
@@ -40,6 +43,14 @@ class TrustBundle(Struct, frozen=True):
 
 class SystemRoots(Struct, frozen=True):
     """Roots of the machine that Envoy runs on."""
+
+
+class PinsAlone(Struct, frozen=True):
+    """No roots: pins prove the backend, and nothing else could."""
+
+
+class Anybody(Struct, frozen=True):
+    """No roots: whoever answers is believed, if it shows one of the pins where there are any."""
 
 
 class DnsName(Struct, frozen=True):
@@ -58,13 +69,25 @@ class UpstreamTls(Struct, frozen=True):
     """What Envoy must send, and see proved, when it opens TLS to a backend."""
 
     sni: str
-    trust: TrustBundle | SystemRoots
-    names: tuple[DnsName | UriName, ...]  # one of them must be in the certificate
+    trust: TrustBundle | SystemRoots | PinsAlone | Anybody
+    names: tuple[DnsName | UriName, ...]  # one of them must be in the certificate; none: any name will do
     min_version: str = "1.2"
     max_version: str = "1.3"
     cipher_suites: tuple[str, ...] = ()  # none: Envoy's own choice; TLS 1.2 only, as in OpenSSL's names
     curves: tuple[str, ...] = ()
     alpn: tuple[str, ...] = ()  # none: what the protocol asks for
+    pins: Pins = Pins()  # where there are any, one of them must be shown besides
+
+    @property
+    def weakness(self) -> Weakness | None:
+        """Say what is left out of the proof, if anything is."""
+        match self.trust:
+            case Anybody():
+                return Weakness.UNVERIFIED
+            case PinsAlone():
+                return None
+            case TrustBundle() | SystemRoots():
+                return None if self.names else Weakness.ANY_NAME
 
 
 class Wording(NamedTuple):
@@ -142,7 +165,8 @@ def read(world: World, wording: Wording) -> Verdict[UpstreamTls | Refused]:
         asked = Refused("NoValidCACertificate", message)
     if isinstance(asked, Refused):
         return Verdict(asked, (fails("Accepted", asked.reason, asked.message), resolved))
-    warnings = "; ".join(warning for each in roots for warning in each.warnings)
+    single = [SINGLE] if len(asked.pins) == 1 else []
+    warnings = "; ".join([*(warning for each in roots for warning in each.warnings), *single])
     return Verdict(asked, (holds("Accepted", message=warnings), resolved))
 
 
@@ -183,21 +207,51 @@ def _asked(world: World, wording: Wording) -> UpstreamTls | Refused:
         *_wrong_hostname(hostname),
         *(proof for proof in proofs if isinstance(proof, str)),
         *_wrong_trust(world, validation),
-        *([options.message] if isinstance(options, Refused) else []),
+        *([options.message] if isinstance(options, Refused) else _at_odds(validation, options)),
     ]
     if mistakes or isinstance(options, Refused):
         return Refused("Invalid", "; ".join(mistakes))
+    trust = _trust(validation, bundle)
     names = tuple(proof for proof in proofs if not isinstance(proof, str))
+    any_name = options.any_name or isinstance(trust, PinsAlone | Anybody)
     return UpstreamTls(
         sni=hostname,
-        trust=TrustBundle(bundle) if validation.ca_certificate_refs else SystemRoots(),
-        names=names or (DnsName(hostname),),
+        trust=trust,
+        names=() if any_name else names or (DnsName(hostname),),
         min_version=options.min_version,
         max_version=options.max_version,
         cipher_suites=options.cipher_suites,
         curves=options.curves,
         alpn=options.alpn,
+        pins=options.pins,
     )
+
+
+def _trust(
+    validation: BackendTLSPolicyValidation, bundle: str
+) -> TrustBundle | SystemRoots | PinsAlone | Anybody:
+    named: dict[str, SystemRoots | PinsAlone | Anybody] = {
+        SYSTEM: SystemRoots(),
+        PINNED: PinsAlone(),
+        SKIP: Anybody(),
+    }
+    return named.get(validation.well_known_ca_certificates or "") or TrustBundle(bundle)
+
+
+def _at_odds(validation: BackendTLSPolicyValidation, options: TlsOptions) -> list[str]:
+    """Say what is asked of a certificate that nothing else here lets it prove."""
+    known, mode = validation.well_known_ca_certificates, f"option {PREFIX}{MODE}"
+    rootless = f"wellKnownCACertificates: {known} trusts no CA" if known in (PINNED, SKIP) else ""
+    mistakes = []
+    if known == PINNED and not options.pins:
+        pins = f"option {PREFIX}{PUBLIC_KEY} or {PREFIX}{CERTIFICATE}"
+        mistakes.append(f"wellKnownCACertificates: {PINNED} needs pins: give {pins}")
+    if rootless and options.any_name:
+        mistakes.append(f"{mode}: {rootless}, so no name is proved anyway: remove it")
+    if validation.subject_alt_names and (rootless or options.any_name):
+        why = rootless or f"{mode} leaves out the name"
+        mistakes.append(f"subjectAltNames: {why}, so they cannot be proved: remove them")
+    return mistakes
 
 
 def _resolved(roots: Sequence[Anchors]) -> Condition:
@@ -218,9 +272,9 @@ def _wrong_trust(world: World, validation: BackendTLSPolicyValidation) -> list[s
     field = f"wellKnownCACertificates: {known}"
     if bool(known) == bool(validation.ca_certificate_refs):
         return ["exactly one of caCertificateRefs and wellKnownCACertificates must be given"]
-    if known and known != SYSTEM:
-        return [f"{field} is not known: use {SYSTEM}, or caCertificateRefs"]
-    if known and not world.fact(SYSTEM_ROOTS):
+    if known and known not in (SYSTEM, PINNED, SKIP):
+        return [f"{field} is not known: use {SYSTEM}, {PINNED}, or caCertificateRefs"]
+    if known == SYSTEM and not world.fact(SYSTEM_ROOTS):
         return [f"{field} is not possible where Envoy runs, as it has no roots there: use caCertificateRefs"]
     return []
 

@@ -2,6 +2,7 @@
 
 One entry for each Gateway of ours that leads to a targeted port, or else one for the Service. A target that
 is lost, or cannot be attached to, makes the policy not accepted; the message says what is enforced still.
+What weakens verification may be accepted through one Gateway and not through another.
 """
 
 import msgspec
@@ -14,10 +15,12 @@ from translator.objects.references import PolicyTargetReference
 from translator.objects.service import Service
 from translator.objects.service import ServicePort as OpenPort
 from translator.rules.backend_tls import Target, holder, judge, target_of, winner
+from translator.rules.degraded import degraded, told_of
 from translator.rules.gateways import CONTROLLER, GATEWAY
+from translator.rules.insecure_verification import forbidden, weakness
 from translator.rules.reach import gateways_to
 from translator.rules.status import ParentRef, ParentStatus, PolicyStatus
-from translator.verdict import Condition, Refused, listed
+from translator.verdict import Condition, Refused, fails, listed
 from translator.world import World
 
 MOST_ANCESTORS = 16  # of all controllers together
@@ -49,15 +52,30 @@ class _Written(Struct, frozen=True):
 @query
 def backend_tls_status(world: World, policy: Name) -> PolicyStatus:
     """Return our entries of a policy's status."""
-    accepted, *others = judge(world, policy).conditions
-    conditions = (_accepted(accepted, _standings(world, policy)), *others)
-    ancestors = [
-        ParentRef(*GATEWAY, name=gateway.name, namespace=gateway.namespace)
+    through = [
+        ParentStatus(ParentRef(*GATEWAY, gateway.name, gateway.namespace), _through(world, policy, gateway))
         for gateway in _gateways(world, policy)
     ]
-    entries = ancestors or [_service(world, policy)]
-    room = _room(world, policy)
-    return PolicyStatus(tuple(ParentStatus(each, conditions) for each in entries[:room]))
+    entries = through or [ParentStatus(_service(world, policy), _conditions(world, policy, None))]
+    return PolicyStatus(tuple(entries[: _room(world, policy)]))
+
+
+def _through(world: World, policy: Name, gateway: Name) -> tuple[Condition, ...]:
+    """Return what one Gateway has to say; they differ only where verification is weakened."""
+    if weakness(world, policy) is None:
+        return _conditions(world, policy, None)
+    conditions = _conditions(world, policy, forbidden(world, gateway, policy.namespace))
+    return (*conditions, *told_of(degraded(world, gateway), policy))
+
+
+@query
+def _conditions(world: World, policy: Name, refusal: Refused | None) -> tuple[Condition, ...]:
+    """Return what holds wherever this, if anything, forbids what the policy asks for."""
+    accepted, *others = judge(world, policy).conditions
+    standings = _standings(world, policy)
+    if refusal is not None and accepted.status and any(each.trouble is None for each in standings):
+        accepted = fails("Accepted", refusal.reason, refusal.message)
+    return (_accepted(accepted, standings), *others)
 
 
 @query

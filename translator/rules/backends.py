@@ -14,6 +14,7 @@ from translator.rules import x_backends
 from translator.rules.backend_tls import winner
 from translator.rules.endpoints import service_port
 from translator.rules.grants import Pointee, Pointer, permitted
+from translator.rules.insecure_verification import Weakness, weakness
 from translator.verdict import Refused
 from translator.world import World
 
@@ -34,12 +35,14 @@ class Backend(NamedTuple):
     protocol: Protocol
     policy: Name | None  # the BackendTLSPolicy that won this port: what TLS must prove there, or why it fails
     own_tls: bool = False  # the backend says itself what TLS must prove there
+    weakness: Weakness | None = None  # what it leaves out of the proof
 
     def __str__(self) -> str:
         """Name the cluster by what it is: a plaintext cluster and a TLS cluster never share a name."""
         evident = self.protocol in (Protocol.HTTP, Protocol.UDP)  # the port of a datagram says so already
         protocol = "" if evident else f"/{self.protocol.value}"
-        tls = f"+{self.policy.name}" if self.policy else "+tls" if self.own_tls else ""
+        weakness = f"/{self.weakness.value}" if self.weakness else ""
+        tls = f"+{self.policy.name}{weakness}" if self.policy else "+tls" if self.own_tls else ""
         return f"{self.port}{protocol}{tls}"
 
 
@@ -200,12 +203,13 @@ def _speak(world: World, port: ServicePort, traffic: Traffic) -> Backend | Refus
     if said in ENCRYPTED and policy is None and traffic is not Traffic.TCP:
         why = f"{port} says {said} by its appProtocol, and no BackendTLSPolicy says what TLS must prove there"
         return Refused("UnsupportedProtocol", why)
+    weak = weakness(world, policy) if policy else None
     if natural is Protocol.TCP or not said:
-        return Backend(port, natural, policy)
+        return Backend(port, natural, policy, weakness=weak)
     spoken = CLEAR.get(said) or ENCRYPTED.get(said)
     if spoken is None or (traffic is Traffic.GRPC and said in ("kubernetes.io/ws", "kubernetes.io/wss")):
         return Refused(
             "UnsupportedProtocol",
             f"{port} says {said} by its appProtocol, which is not spoken by {traffic.value}",
         )
-    return Backend(port, Protocol.HTTP2 if natural is Protocol.HTTP2 else spoken, policy)
+    return Backend(port, Protocol.HTTP2 if natural is Protocol.HTTP2 else spoken, policy, weakness=weak)

@@ -15,6 +15,7 @@ from translator.rules import x_backends
 from translator.rules.backend_certificate import Hop
 from translator.rules.backend_tls import UpstreamTls, judge
 from translator.rules.backends import Backend, Protocol
+from translator.rules.insecure_verification import forbidden
 from translator.verdict import Refused
 from translator.world import World
 
@@ -27,11 +28,13 @@ class Opening(NamedTuple):
     own: Name | None
 
 
-def hop(world: World, backend: Backend, shown: Name | Refused | None) -> Hop:
+def hop(world: World, gateway: Name, backend: Backend, shown: Name | Refused | None) -> Hop:
     """Return how a backend is reached by a Gateway that shows this to the backends of policies."""
     if backend.own_tls:
         own = x_backends.judge(world, backend.port.service).value
         return Hop(backend, own.shown if isinstance(own, x_backends.Own) else None)
+    if backend.weakness is not None:
+        return Hop(backend, shown, forbidden(world, gateway, backend.port.service.namespace))
     return Hop(backend, shown if backend.policy else None)
 
 
@@ -45,8 +48,8 @@ def due(world: World, backend: Backend) -> UpstreamTls | Refused | None:
 
 def openings(world: World, hops: Iterable[Hop]) -> Iterator[Opening]:
     """Name the hops where TLS is opened, which whatever is refused keeps from happening."""
-    for backend, own in hops:
-        tls = due(world, backend)
+    for backend, own, refusal in hops:
+        tls = refusal or due(world, backend)
         if isinstance(tls, UpstreamTls) and not isinstance(own, Refused):
             yield Opening(backend, tls, own)
 

@@ -37,7 +37,7 @@ def needs(world: World, gateway: Name) -> Needs:
     chains = [chain for bound in ports for chain in _chains(world, bound)]
     backends = frozenset(each for chain in chains for each in _backends(world, chain))
     own = shown(world, gateway)
-    hops = frozenset(hop(world, each, own) for each in backends)
+    hops = frozenset(hop(world, gateway, each, own) for each in backends)
     opened = [*openings(world, hops)]
     proved = [each.backend for each in opened if isinstance(each.tls.trust, TrustBundle)]
     return Needs(

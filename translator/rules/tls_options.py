@@ -11,9 +11,18 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
+from translator.rules.pins import (
+    CERTIFICATE,
+    PUBLIC_KEY,
+    Pins,
+    read_pins,
+    wrong_certificates,
+    wrong_public_keys,
+)
 from translator.verdict import Refused, listed
 
 PREFIX = "legation.dev/"
+MODE, SKIP_HOSTNAME = "verification-mode", "SkipHostname"
 
 _VERSIONS = ("1.2", "1.3")
 #: What Envoy takes, without 3DES and without shared keys; for TLS 1.2, as 1.3 leaves no choice.
@@ -40,13 +49,15 @@ _PROTOCOL = re.compile(r"[!-+\--~]{1,255}")  # an ALPN name in visible ASCII wit
 
 
 class TlsOptions(Struct, frozen=True):
-    """What the handshake is limited to."""
+    """What the handshake is limited to, and what it must prove besides, or need not."""
 
     min_version: str = "1.2"
     max_version: str = "1.3"
     cipher_suites: tuple[str, ...] = ()
     curves: tuple[str, ...] = ()
     alpn: tuple[str, ...] = ()
+    pins: Pins = Pins()
+    any_name: bool = False
 
 
 def read_options(options: Mapping[str, str]) -> TlsOptions | Refused:
@@ -61,6 +72,8 @@ def read_options(options: Mapping[str, str]) -> TlsOptions | Refused:
         cipher_suites=_items(asked.get(f"{PREFIX}cipher-suites")),
         curves=_items(asked.get(f"{PREFIX}curves")),
         alpn=_items(asked.get(f"{PREFIX}alpn")),
+        pins=read_pins(_items(asked.get(PREFIX + PUBLIC_KEY)), _items(asked.get(PREFIX + CERTIFICATE))),
+        any_name=PREFIX + MODE in asked,
     )
     if read.min_version > read.max_version:
         wrong = (
@@ -102,12 +115,19 @@ def _wrong_protocol(value: str) -> str:
     return f"{listed(strange)} is no protocol name: use names such as h2, http/1.1" if strange else ""
 
 
+def _wrong_mode(value: str) -> str:
+    return "" if value == SKIP_HOSTNAME else f"{listed([repr(value)])} is no mode: use {SKIP_HOSTNAME}"
+
+
 _WRONG: MappingProxyType[str, Callable[[str], str]] = MappingProxyType({
     "min-tls-version": _wrong_version,
     "max-tls-version": _wrong_version,
     "cipher-suites": _none_but(CIPHER_SUITES),
     "curves": _none_but(CURVES),
     "alpn": _wrong_protocol,
+    PUBLIC_KEY: lambda value: wrong_public_keys(_items(value)),
+    CERTIFICATE: lambda value: wrong_certificates(_items(value)),
+    MODE: _wrong_mode,
 })  # fmt: skip
 
 

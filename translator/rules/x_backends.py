@@ -14,6 +14,7 @@ from translator.objects.x_backend import X_GROUP, BackendSpec, XBackend
 from translator.rules.backend_tls import UpstreamTls, Wording, read, trusted
 from translator.rules.certificates import server_certificate
 from translator.rules.grants import Pointee, Pointer, permitted
+from translator.rules.insecure_verification import SKIP
 from translator.verdict import Refused, Verdict, fails, holds
 from translator.world import World
 
@@ -84,8 +85,9 @@ def judge(world: World, x_backend: Name) -> Verdict[Own | Refused | None]:
         return Verdict(refused, (fails("Accepted", refused.reason, refused.message),))
     if not encrypts(spec):
         return Verdict(None, (holds("Accepted"),))
-    if spec.tls.validation is None:
-        refused = Refused("Invalid", f"tls: mode {spec.tls.mode} needs validation")
+    if spec.tls.validation is None or spec.tls.validation.well_known_ca_certificates == SKIP:
+        wrong = "may not skip verification" if spec.tls.validation else "needs validation"
+        refused = Refused("Invalid", f"tls: mode {spec.tls.mode} {wrong}")
         return Verdict(refused, (fails("Accepted", refused.reason, refused.message),))
     wording = Wording(x_backend.namespace, bundle_name(x_backend), spec.tls.validation, {})
     asked, conditions = msgspec.structs.astuple(read(world, wording))

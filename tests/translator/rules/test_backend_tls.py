@@ -192,7 +192,7 @@ def test_system_is_invalid_where_envoys_machine_has_no_roots() -> None:
     [
         ({"hostname": "10.0.0.1"}, "hostname 10.0.0.1 is an IP address"),
         ({"hostname": "::1"}, "hostname ::1 is an IP address"),
-        ({"system": "legation.dev/pinned"}, "wellKnownCACertificates: legation.dev/pinned is not known"),
+        ({"system": "legation.dev/pinned"}, "wellKnownCACertificates: legation.dev/pinned needs pins"),
         ({"system": "other.test/roots"}, "wellKnownCACertificates: other.test/roots is not known"),
         ({"system": "System", "refs": ["ConfigMap roots"]}, "exactly one of caCertificateRefs"),
         ({"refs": []}, "exactly one of caCertificateRefs"),
@@ -201,7 +201,10 @@ def test_system_is_invalid_where_envoys_machine_has_no_roots() -> None:
         ({"sans": [SubjectAltName("Hostname", uri="a://b")]}, "Hostname a://b cannot be proved"),
         ({"sans": [SubjectAltName("URI")]}, "URI without a value cannot be proved"),
         ({"sans": [SubjectAltName("IP", hostname="pay")]}, "IP pay cannot be proved"),
-        ({"options": {"legation.dev/verification-mode": "x"}}, "legation.dev/verification-mode is not known"),
+        (
+            {"options": {"legation.dev/verification-mode": "x"}},
+            "legation.dev/verification-mode: 'x' is no mode",
+        ),
         ({"options": {"legation.dev/curves": "P-1"}}, "legation.dev/curves: 'P-1' cannot be used"),
     ],
 )
