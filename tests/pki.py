@@ -1,7 +1,9 @@
 """Certificates for tests, made while they run: roots, what stands below them, and what may be wrong there."""
 
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from ipaddress import ip_address
 from types import MappingProxyType
 from typing import NamedTuple, TypedDict, Unpack
@@ -9,7 +11,12 @@ from typing import NamedTuple, TypedDict, Unpack
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 Key = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey
@@ -54,6 +61,17 @@ class Issued(NamedTuple):
         return _pem(self.certificate)
 
     @property
+    def key_pin(self) -> str:
+        """The public key's digest, as RFC 7469 writes it."""
+        public = self.key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+        return b64encode(sha256(public).digest()).decode()
+
+    @property
+    def certificate_pin(self) -> str:
+        """The certificate's digest, as people compare it."""
+        return sha256(self.certificate.public_bytes(Encoding.DER)).hexdigest()
+
+    @property
     def chain_pem(self) -> str:
         """What a server sends: the certificate, then the authorities between it and the root."""
         return "".join(map(_pem, (self.certificate, *self.above)))
@@ -84,6 +102,10 @@ class Authority:
         """Make a key and a certificate for a server, or whoever the wish describes."""
         key = KEYS[wish.get("key", "p256")]()
         return self.sign(_leaf(_named(wish.get("common_name", "")), key, wish), key)
+
+    def renew(self, issued: Issued, **wish: Unpack[Wish]) -> Issued:
+        """Make another certificate for a key that has one."""
+        return self.sign(_leaf(_named(wish.get("common_name", "")), issued.key, wish), issued.key)
 
     def sign(self, start: x509.CertificateBuilder, key: Key) -> Issued:
         """Finish a certificate with this authority's name and signature."""

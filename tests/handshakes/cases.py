@@ -19,6 +19,8 @@ BELOW = Authority("below", parent=ROOT)
 FAR_BELOW = Authority("far below", parent=BELOW)
 ALONE = self_signed(dns=[HOSTNAME])
 RIGHT = ROOT.issue(dns=[HOSTNAME])
+OTHERS = ROOT.issue(dns=["other.test"])
+OF_SYSTEM = SYSTEM.issue(dns=[HOSTNAME])
 AUTHORITIES: tuple[Json, ...] = (
     config_map("root", ROOT.pem),
     config_map("other", OTHER.pem),
@@ -60,6 +62,15 @@ def system(hostname: str = HOSTNAME) -> Json:
     return {"hostname": hostname, "wellKnownCACertificates": "System"}
 
 
+def pinning(keys: Iterable[Issued] = (), certificates: Iterable[Issued] = ()) -> dict[str, str]:
+    """Return the options that pin these."""
+    written = {
+        "pinned-public-key-sha256": ", ".join(each.key_pin for each in keys),
+        "pinned-certificate-sha256": ", ".join(each.certificate_pin for each in certificates),
+    }
+    return {option: pins for option, pins in written.items() if pins}
+
+
 def shows(**wish: Unpack[Wish]) -> Issued:
     """Return a certificate of the root that policies trust."""
     return ROOT.issue(**wish)
@@ -76,6 +87,11 @@ def _named(sans: Iterable[str], shown: Wish, *, reached: bool) -> Case:
     return Case(shows(**shown), trusting("root", sans=sans), reached)
 
 
+PINS_ALONE: Json = {"hostname": HOSTNAME, "wellKnownCACertificates": "legation.dev/pinned"}
+UNVERIFIED: Json = PINS_ALONE | {"wellKnownCACertificates": "legation.dev/insecure-skip-verification"}
+SPARE = self_signed(dns=[HOSTNAME])
+LAPSED = ROOT.issue(dns=["other.test"], not_before=LAST_YEAR, not_after=LAST_YEAR + timedelta(days=1))
+RENEWED = OTHER.renew(RIGHT, dns=[HOSTNAME])
 FIVE = ("a.test", "b.test", "c.test", SPIFFE, "e.test")
 PROVED = {
     "right": Case(RIGHT, trusting("root")),
@@ -95,6 +111,13 @@ PROVED = {
     "anchor-is-the-certificate": Case(ALONE, trusting("alone")),
     "anchor-is-intermediate": Case(BELOW.issue(dns=[HOSTNAME])._replace(above=()), trusting("below")),
     "system-roots": Case(SYSTEM.issue(dns=[HOSTNAME]), system()),
+    "pinned-key": Case(ALONE, PINS_ALONE, options=pinning([ALONE, SPARE])),
+    "pinned-certificate": Case(ALONE, PINS_ALONE, options=pinning([], [SPARE, ALONE])),
+    "one-form-of-two": Case(ALONE, PINS_ALONE, options=pinning([SPARE], [ALONE])),
+    "pinned-key-certified-anew": Case(RENEWED, PINS_ALONE, options=pinning([RIGHT])),
+    "pinned-whatever-its-name-and-date": Case(LAPSED, PINS_ALONE, options=pinning([LAPSED])),
+    "pin-beside-roots": Case(RIGHT, trusting("root"), options=pinning([SPARE, RIGHT])),
+    "certificate-beside-system-roots": Case(OF_SYSTEM, system(), options=pinning([], [OF_SYSTEM])),
 }
 REFUSED = {
     "wrong-name": Case(shows(dns=["other.test"]), trusting("root"), reached=False),
@@ -130,6 +153,24 @@ REFUSED = {
     ),
     "unknown-option": Case(
         RIGHT, trusting("root"), reached=False, options={"verify-depth": "1"}, tried=False
+    ),
+    "other-key-than-pinned": Case(ALONE, PINS_ALONE, reached=False, options=pinning([SPARE])),
+    "other-certificate-than-pinned": Case(RENEWED, PINS_ALONE, reached=False, options=pinning([], [RIGHT])),
+    "pin-of-the-authority": Case(RIGHT, PINS_ALONE, reached=False, options=pinning([ROOT.own], [ROOT.own])),
+    "other-pin-beside-roots": Case(RIGHT, trusting("root"), reached=False, options=pinning([SPARE])),
+    "pin-of-another-authority": Case(RENEWED, trusting("root"), reached=False, options=pinning([RENEWED])),
+    "pin-of-another-name": Case(OTHERS, trusting("root"), reached=False, options=pinning([OTHERS])),
+    "pin-beside-roots-expired": Case(LAPSED, trusting("root"), reached=False, options=pinning([LAPSED])),
+    "no-pins": Case(RIGHT, PINS_ALONE, reached=False, tried=False),
+    "unreadable-pin": Case(
+        RIGHT, PINS_ALONE, reached=False, options={"pinned-public-key-sha256": "x"}, tried=False
+    ),
+    "unverified-not-permitted": Case(RIGHT, UNVERIFIED, reached=False, tried=False),
+    "pin-and-unverified-not-permitted": Case(
+        RIGHT, UNVERIFIED, reached=False, options=pinning([RIGHT]), tried=False
+    ),
+    "any-name-not-permitted": Case(
+        RIGHT, trusting("root"), reached=False, options={"verification-mode": "SkipHostname"}, tried=False
     ),
 }
 CASES = PROVED | REFUSED

@@ -3,7 +3,7 @@
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
@@ -22,6 +22,7 @@ from translator.objects.kinds import find_kind, name_of
 from translator.rules.gateways import BINDING, Binding
 from translator.rules.status import PolicyStatus, Status
 from translator.translate import INDEXES, Translator
+from translator.verdict import Condition
 from translator.world import Fact, World
 from xds_server.hub import Hub
 from xds_server.order import Patience
@@ -43,17 +44,19 @@ class Channel(Struct, frozen=True):
     whole: bool = False  # state of the world, instead of deltas
     system_roots: Path | None = None
     patience: Patience = Patience()
+    beside: tuple[Name, ...] = ()  # further Gateways, each with an Envoy of its own
 
 
 class Rig:
     """A world that a test changes, and the Envoy that follows it."""
 
-    def __init__(self, patience: Patience) -> None:
+    def __init__(self, channel: Channel) -> None:
         """Begin with a class of ours, bound to an address of loopback that nobody else uses."""
+        self._gateways = (GATEWAY, *channel.beside)
         self.address = ".".join(["127", *(str(1 + secrets.randbelow(254)) for _ in range(3))])
         self.reports: list[Report] = []
         self._statuses: Mapping[Ref, Status] = {}
-        self.hub = Hub(self._hear, patience=patience)
+        self.hub = Hub(self._hear, patience=channel.patience)
         self._news = asyncio.Event()
         self._world = World(INDEXES)
         self._translator = Translator(self._world)
@@ -67,10 +70,16 @@ class Rig:
 
     def accepts(self, policy: str) -> bool:
         """Tell whether the Gateway's entry in a policy's status says that it is accepted."""
-        told = self._statuses[Ref("BackendTLSPolicy", Name(GATEWAY.namespace, policy))]
-        assert isinstance(told, PolicyStatus), told
-        [entry] = told.ancestors
-        return any(each.type == "Accepted" and each.status for each in entry.conditions)
+        [told] = self.told(policy).values()
+        return told["Accepted"].status
+
+    def told(self, policy: str) -> dict[str, dict[str, Condition]]:
+        """Return what each Gateway says in a policy's status, by type of condition."""
+        status = self._statuses[Ref("BackendTLSPolicy", Name(GATEWAY.namespace, policy))]
+        assert isinstance(status, PolicyStatus), status
+        return {
+            entry.parent.name: {each.type: each for each in entry.conditions} for entry in status.ancestors
+        }
 
     def apply(self, *manifests: Json) -> None:
         """Put objects, as one change."""
@@ -119,9 +128,12 @@ class Rig:
     def _holds_everything(self) -> bool:
         refused = [each for each in self.reports if isinstance(each, Rejected)]
         assert not refused, refused
-        snapshot = self.hub.snapshot(str(GATEWAY))
+        return all(self._is_held(str(gateway)) for gateway in self._gateways)
+
+    def _is_held(self, group: str) -> bool:
+        snapshot = self.hub.snapshot(group)
         assert snapshot is not None, "nothing was published"
-        seats = (seat for group in self.hub._groups.values() for seat in group.seats.values())
+        seats = self.hub._groups[group].seats.values() if group in self.hub._groups else ()
         return any(_is_settled(seat.stream, snapshot) for seat in seats)
 
 
@@ -146,19 +158,19 @@ def _needed(snapshot: Snapshot) -> set[tuple[str, str]]:
 async def rigged(channel: Channel | None = None) -> AsyncIterator[Rig]:
     """Run a rig whose Envoy calls as soon as there is something to call for."""
     channel = channel or Channel()
-    rig = Rig(channel.patience)
+    rig = Rig(channel)
     with TemporaryDirectory(prefix="xds-") as folder:
         xds = Path(folder) / "socket"
-        begun = dict(_bootstrap(channel, xds))
-        async with (
-            serving(rig.hub, [Address(f"unix:{xds}")], Terms(drain=0)),
-            running_envoy(begun, wait_ready=False),
-        ):
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(serving(rig.hub, [Address(f"unix:{xds}")], Terms(drain=0)))
+            for gateway in (GATEWAY, *channel.beside):
+                begun = dict(_bootstrap(channel, gateway, xds))
+                await stack.enter_async_context(running_envoy(begun, wait_ready=False))
             yield rig
 
 
-def _bootstrap(channel: Channel, xds: Path) -> Iterator[tuple[str, object]]:
-    start = Start(GATEWAY, "envoy", Socket(xds), HostPort("127.0.0.1", 0), system_roots=channel.system_roots)
+def _bootstrap(channel: Channel, gateway: Name, xds: Path) -> Iterator[tuple[str, object]]:
+    start = Start(gateway, "envoy", Socket(xds), HostPort("127.0.0.1", 0), system_roots=channel.system_roots)
     for name, value in as_fields(bootstrap(start)).items():
         if name == "dynamicResources" and channel.whole:
             assert isinstance(value, dict)

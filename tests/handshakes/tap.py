@@ -9,6 +9,7 @@ from tests.handshakes.client_hello import Hello, read_hello
 from tests.loopback import LOOPBACK
 
 CHUNK = 64 * 1024
+CLOSES_WITHIN = 20.0
 HEADER = 5
 HANDSHAKE = 22
 CONTENT_TYPES = range(20, 24)  # of TLS records: change_cipher_spec, alert, handshake, application_data
@@ -26,11 +27,19 @@ class Tap:
         self.opened = 0
         self.closed = 0
         self._ends: set[asyncio.StreamWriter] = set()
+        self._parted = asyncio.Event()
 
     def hang_up(self) -> None:
         """Close every connection that is open now."""
         for end in self._ends:
             end.close()
+
+    async def all_closed(self) -> None:
+        """Wait until no connection is open."""
+        async with asyncio.timeout(CLOSES_WITHIN):
+            while self.closed < self.opened:
+                self._parted.clear()
+                await self._parted.wait()
 
     async def relay(self, envoy: Pair, backend: Pair) -> None:
         """Carry bytes both ways until one side ends."""
@@ -43,6 +52,7 @@ class Tap:
                 both.create_task(_carry(backend[0], envoy[1], None))
         finally:
             self.closed += 1
+            self._parted.set()
             self._ends -= ends
 
 
