@@ -11,11 +11,10 @@ import msgspec
 from translator.memo import query
 from translator.names import Name
 from translator.objects.x_backend import XBackend
-from translator.rules import x_backends
+from translator.rules import insecure_verification, x_backends
 from translator.rules.backend_certificate import Hop
 from translator.rules.backend_tls import UpstreamTls, judge
 from translator.rules.backends import Backend, Protocol
-from translator.rules.insecure_verification import forbidden
 from translator.verdict import Refused
 from translator.world import World
 
@@ -34,7 +33,8 @@ def hop(world: World, gateway: Name, backend: Backend, shown: Name | Refused | N
         own = x_backends.judge(world, backend.port.service).value
         return Hop(backend, own.shown if isinstance(own, x_backends.Own) else None)
     if backend.weakness is not None:
-        return Hop(backend, shown, forbidden(world, gateway, backend.port.service.namespace))
+        barred = insecure_verification.forbidden(world, gateway, backend.port.service.namespace)
+        return Hop(backend, shown, barred)
     return Hop(backend, shown if backend.policy else None)
 
 
