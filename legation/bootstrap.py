@@ -69,7 +69,7 @@ from translator.names import Name
 XDS_CLUSTER = "legation"  # the one cluster that does not come from the control plane
 STATS = (  # what grows with clusters is kept to what an operator looks at
     r"(server|listener_manager|cluster_manager|control_plane|http|tcp|tls_inspector|listener|sds|main_thread)\..*",
-    r"(connection_limit|overload|proxy_proto)\..*",  # what was turned away
+    r"(access_logs|connection_limit|overload|proxy_proto|tracing)\..*",  # what was turned away
     r"cluster\..*\.(membership_healthy|update_rejected|init_fetch_timeout)",
     r"cluster\..*\.upstream_(cx_active|cx_connect_fail|rq_active|rq_total|rq_timeout|rq_[2-5]xx)",
     r"cluster\..*\.ssl\.(handshake|connection_error|fail_verify_\w+)",

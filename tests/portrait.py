@@ -18,6 +18,7 @@ from envoy.extensions.transport_sockets.tls.v3 import common_pb2, secret_pb2, tl
 
 from tests.client_portrait import clients
 from tests.messages import opened
+from tests.telemetry_portrait import telemetry
 from translator.envoy.clusters import REFUSED
 from translator.envoy.cors import THE_ROUTE_DECIDES
 from translator.envoy.resource import CLUSTER, ENDPOINTS, LISTENER, ROUTES, SECRET
@@ -373,4 +374,5 @@ SECTIONS: Mapping[str, Any] = {
     "listeners": listeners,
     "routes": routes,
     "secrets": secrets,
+    "telemetry": telemetry,
 }

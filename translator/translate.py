@@ -22,6 +22,7 @@ from translator.rules import (
     listener_filters,
     listener_sets,
     reach,
+    telemetry,
     x_backends,
 )
 from translator.rules import endpoints as addresses
@@ -47,6 +48,7 @@ INDEXES: tuple[Index[Any], ...] = (
     listener_filters.GATEWAYS_BY_SERVICE,
     listener_filters.SETS_BY_SERVICE,
     listener_sets.SETS_BY_GATEWAY,
+    telemetry.PARAMETERS_BY_COLLECTOR,
     *attachment.ROUTES_BY_PARENT.values(),
     *default_gateways.ROUTES_BY_WISH.values(),
     *reach.ROUTES_BY_TARGET.values(),

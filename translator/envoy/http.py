@@ -18,9 +18,11 @@ from translator.envoy.encode import encode, packed
 from translator.envoy.forwards import FAULT
 from translator.envoy.limits import requests
 from translator.envoy.sessions import SESSION
+from translator.envoy.telemetry import request_logs, tracing
 from translator.rules.clients import Manners, Rate
 from translator.rules.listener_filters import Question
 from translator.rules.tables import Table
+from translator.rules.telemetry import Telemetry
 
 KIB = 1024
 
@@ -71,7 +73,7 @@ PREPARED = encode(
 )
 
 
-def prepared(manners: Manners) -> bytes:
+def prepared(manners: Manners, told: Telemetry) -> bytes:
     """Return what all managers of a port have in common."""
     built = http_connection_manager_pb2.HttpConnectionManager.FromString(PREPARED)
     common = built.common_http_protocol_options
@@ -83,6 +85,9 @@ def prepared(manners: Manners) -> bytes:
     built.stream_idle_timeout.CopyFrom(duration(manners.stream_idle))
     built.request_headers_timeout.CopyFrom(duration(manners.request_headers))
     built.xff_num_trusted_hops = manners.trusted_hops
+    built.access_log.extend(request_logs(told))
+    if (traced := tracing(told)) is not None:
+        built.tracing.CopyFrom(traced)
     return encode(built)
 
 

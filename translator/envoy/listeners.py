@@ -13,8 +13,8 @@ from translator.envoy.limits import connections, proxy_protocol
 from translator.envoy.resource import Resource
 from translator.envoy.secrets import certificate_name
 from translator.envoy.streams import targets, tcp_proxy, udp_proxy
+from translator.envoy.telemetry import collectors
 from translator.memo import query
-from translator.rules.clients import Manners
 from translator.rules.frontend_validation import ClientProof
 from translator.rules.ports import Bound, Chain, HttpPort, Site, TcpPort, Terminate, TlsPort, UdpPort, site
 from translator.rules.streams import Streams
@@ -48,20 +48,18 @@ def listener(world: World, bound: Bound) -> Resource:
 
 def build(bound: Bound, stands: Site) -> Resource:
     """Build a listener from the plan of its port."""
-    built, manners = _bound(stands, bound), stands.manners
+    built = _bound(stands, bound)
     match stands.plan:
         case HttpPort(table, asked):
-            chain = _limited(manners, str(bound))
-            chain.filters.append(manager(table, asked, prepared(manners), manners.rate))
-            built.filter_chains.append(chain)
-            return Resource(encode(built), targets=whom(asked), tables=(str(table),))
+            chain = Chain(None, None, table, asked)
+            built.filter_chains.append(_chain(chain, str(bound), stands, _prepared(stands)))
+            return _resource(built, (chain,), stands)
         case TlsPort(chains):
-            return _tls(built, chains, manners)
+            return _tls(built, chains, stands)
         case TcpPort(streams):
-            chain = _limited(manners, str(bound))
-            chain.filters.append(tcp_proxy(streams, str(bound), manners.stream_idle))
-            built.filter_chains.append(chain)
-            return Resource(encode(built), targets=targets(streams))
+            chain = Chain(None, None, streams)
+            built.filter_chains.append(_chain(chain, str(bound), stands, b""))
+            return _resource(built, (chain,), stands)
         case UdpPort(streams):
             built.udp_listener_config.SetInParent()
             built.listener_filters.append(udp_proxy(streams, str(bound)))
@@ -88,20 +86,22 @@ def _bound(stands: Site, bound: Bound) -> listener_pb2.Listener:
     return built
 
 
-def _limited(manners: Manners, name: str) -> listener_components_pb2.FilterChain:
-    """Begin a chain, by how many connections it may have."""
-    chain = listener_components_pb2.FilterChain()
-    if manners.max_connections is not None:
-        chain.filters.append(connections(manners.max_connections, name))
-    return chain
-
-
-def _tls(built: listener_pb2.Listener, chains: tuple[Chain, ...], manners: Manners) -> Resource:
+def _tls(built: listener_pb2.Listener, chains: tuple[Chain, ...], stands: Site) -> Resource:
     """Complete a listener that tells TLS connections apart by server name."""
     built.listener_filters.add().ParseFromString(TLS_INSPECTOR)
-    common = prepared(manners)
+    common = _prepared(stands)
     for chain in chains:
-        built.filter_chains.append(_chain(chain, f"{built.name}/{chain.hostname or '*'}", manners, common))
+        name = f"{built.name}/{chain.hostname or '*'}"
+        begun = _chain(chain, name, stands, common)
+        begun.filter_chain_match.transport_protocol = "tls"  # cleartext is for no chain, and closed
+        if chain.hostname is not None:
+            begun.filter_chain_match.server_names.append(chain.hostname)
+        built.filter_chains.append(begun)
+    return _resource(built, chains, stands)
+
+
+def _resource(built: listener_pb2.Listener, chains: tuple[Chain, ...], stands: Site) -> Resource:
+    """Serialize a listener, and name what its chains lead to."""
     ended = [chain.tls for chain in chains if chain.tls]
     named = {certificate_name(secret) for tls in ended for secret in tls.certificates}
     named |= {str(tls.proof.trust) for tls in ended if tls.proof}
@@ -110,27 +110,30 @@ def _tls(built: listener_pb2.Listener, chains: tuple[Chain, ...], manners: Manne
     tables = {str(chain.then) for chain in chains if isinstance(chain.then, Table)}
     return Resource(
         encode(built),
-        targets=tuple(sorted(streams | asked)),
+        targets=tuple(sorted(streams | asked | collectors(stands.telemetry))),
         secrets=tuple(sorted(named)),
         tables=tuple(sorted(tables)),
     )
 
 
-def _chain(chain: Chain, name: str, manners: Manners, common: bytes) -> listener_components_pb2.FilterChain:
-    built = _limited(manners, name)
-    built.name = name
-    built.filter_chain_match.transport_protocol = "tls"  # cleartext is for no chain, and closed
-    if chain.hostname is not None:
-        built.filter_chain_match.server_names.append(chain.hostname)
+def _chain(chain: Chain, name: str, stands: Site, common: bytes) -> listener_components_pb2.FilterChain:
+    built = listener_components_pb2.FilterChain(name=name)
+    manners = stands.manners
+    if manners.max_connections is not None:
+        built.filters.append(connections(manners.max_connections, name))
     match chain.then:
         case Table() as table:
             built.filters.append(manager(table, chain.asked, common, manners.rate))
         case Streams() as streams:
-            built.filters.append(tcp_proxy(streams, name, manners.stream_idle))
+            built.filters.append(tcp_proxy(streams, name, manners.stream_idle, stands.telemetry))
     if chain.tls is not None:
         speaks_http = isinstance(chain.then, Table)
         built.transport_socket.CopyFrom(_terminating(chain.tls, ALPN_OF_HTTP if speaks_http else ()))
     return built
+
+
+def _prepared(stands: Site) -> bytes:
+    return prepared(stands.manners, stands.telemetry)
 
 
 def _terminating(tls: Terminate, alpn: tuple[str, ...]) -> base_pb2.TransportSocket:

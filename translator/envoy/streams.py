@@ -10,16 +10,19 @@ from xds.type.matcher.v3 import matcher_pb2
 from translator.envoy.clusters import LONGEST_UNPROVED, REFUSED
 from translator.envoy.durations import duration
 from translator.envoy.encode import packed
+from translator.envoy.telemetry import connection_logs
 from translator.rules.backends import Backend
 from translator.rules.streams import Streams
+from translator.rules.telemetry import Telemetry
 from translator.verdict import Refused
 
 Part = tuple[str, int]  # a cluster, and its weight
 
 
-def tcp_proxy(streams: Streams, name: str, idle: int) -> listener_components_pb2.Filter:
+def tcp_proxy(streams: Streams, name: str, idle: int, told: Telemetry) -> listener_components_pb2.Filter:
     """Build the filter that gives each connection to one of the shares, and ends it when it is idle."""
-    proxy = tcp_proxy_pb2.TcpProxy(stat_prefix=name, idle_timeout=duration(idle))
+    logs = connection_logs(told)
+    proxy = tcp_proxy_pb2.TcpProxy(stat_prefix=name, idle_timeout=duration(idle), access_log=logs)
     if any(isinstance(each.target, Backend) and each.target.weakness for each in streams.shares):
         proxy.max_downstream_connection_duration.seconds = LONGEST_UNPROVED
     parts = _parts(streams)

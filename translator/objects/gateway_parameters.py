@@ -7,7 +7,7 @@ from msgspec import Raw, field
 
 from translator.objects.constraints import Between, Entries, Items, OneOf, Text
 from translator.objects.meta import LabelSelector, ObjectMeta, Part
-from translator.objects.scalars import Duration, PortNumber
+from translator.objects.scalars import Duration, Namespace, ObjectName, PortNumber
 
 Quantity = int | str | None  # as Kubernetes writes amounts: 2, 500m, 64Mi
 Percentage = Annotated[int, Between(1, 100)]
@@ -100,15 +100,41 @@ class PortParameters(Part, frozen=True):
     clients: ClientParameters
 
 
+class CollectorParameters(Part, frozen=True):
+    """A Service's port where OTLP is spoken over gRPC."""
+
+    name: ObjectName
+    port: PortNumber
+    namespace: Namespace | None = None
+
+
+class AccessLogParameters(Part, frozen=True):
+    """Where each request, and each connection that is passed on, is written down."""
+
+    stdout: Annotated[str, OneOf(("Off", "JSON", "Text"))] | None = None
+    collector: CollectorParameters | None = None
+
+
+class TracingParameters(Part, frozen=True):
+    """Which requests are traced, and who is told."""
+
+    collector: CollectorParameters | None = None
+    sampling_percentage: Annotated[int, Between(0, 100)] | None = None
+    service_name: Annotated[str, Text(1, 255)] | None = None
+
+
 class GatewayParametersSpec(Part, frozen=True):
     """What holds for the Gateways that refer to these parameters."""
 
     backend_tls: BackendTLSParameters = field(default=BackendTLSParameters(), name="backendTLS")
+    external_names: Annotated[str, OneOf(("Forbid", "Permit"))] | None = None
     proxies: Annotated[str, OneOf(("Managed", "External"))] | None = None
     envoy: EnvoyParameters = EnvoyParameters()
     service: ServiceParameters = ServiceParameters()
     clients: ClientParameters = ClientParameters()
     ports: Annotated[tuple[PortParameters, ...], Items(0, 64, key=("port",))] = ()
+    access_logs: AccessLogParameters = AccessLogParameters()
+    tracing: TracingParameters = TracingParameters()
 
 
 class GatewayParameters(Part, frozen=True):

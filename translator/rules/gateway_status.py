@@ -30,6 +30,7 @@ from translator.rules.status import (
     ListenerStatus,
     RouteKind,
 )
+from translator.rules.telemetry import collectors_condition
 from translator.verdict import Condition, Refused, fails, holds
 from translator.world import World
 
@@ -65,6 +66,7 @@ def _gateway_status(world: World, name: Name) -> GatewayStatus:
                     _placed(world, name),
                     insecure(world, name),
                     default_condition(world, name),
+                    collectors_condition(world, name),
                 ),
             )
         ),

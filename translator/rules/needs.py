@@ -14,6 +14,7 @@ from translator.rules.hops import hop, openings
 from translator.rules.ports import Bound, Chain, HttpPort, TcpPort, TlsPort, UdpPort, plan, sites
 from translator.rules.streams import Streams
 from translator.rules.tables import Table, hostnames, virtual_host
+from translator.rules.telemetry import telemetry
 from translator.world import World
 
 
@@ -35,7 +36,9 @@ def needs(world: World, gateway: Name) -> Needs:
     """Return what a Gateway's Envoys have to be given."""
     ports = frozenset(sites(world, gateway))
     chains = [chain for bound in ports for chain in _chains(world, bound)]
-    backends = frozenset(each for chain in chains for each in _backends(world, chain))
+    led_to = frozenset(each for chain in chains for each in _backends(world, chain))
+    told = (each for each in telemetry(world, gateway).collectors if isinstance(each, Backend))
+    backends = led_to.union(told)
     own = shown(world, gateway)
     hops = frozenset(hop(world, gateway, each, own) for each in backends)
     opened = [*openings(world, hops)]

@@ -20,6 +20,7 @@ from translator.rules.listener_sets import Slot, age, slots
 from translator.rules.listeners import Listening
 from translator.rules.streams import NOWHERE, Streams, streams
 from translator.rules.tables import Table, distinct, owner
+from translator.rules.telemetry import SILENT, Telemetry, telemetry
 from translator.world import World
 
 
@@ -84,6 +85,7 @@ class Site(Struct, frozen=True):
     plan: HttpPort | TlsPort | TcpPort | UdpPort
     is_exclusive: bool = False
     manners: Manners = Manners()
+    telemetry: Telemetry = SILENT
 
 
 @query
@@ -106,6 +108,7 @@ def site(world: World, bound: Bound) -> Site:
         plan(world, bound),
         here.is_exclusive,
         manners(world, bound.gateway, bound.port),
+        telemetry(world, bound.gateway),
     )
 
 

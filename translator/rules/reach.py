@@ -18,6 +18,7 @@ from translator.rules.listener_filters import GATEWAYS_BY_SERVICE, SETS_BY_SERVI
 from translator.rules.listener_sets import Slot, gateway_of, slots
 from translator.rules.mirrors import asked, mirrored
 from translator.rules.streams import streams
+from translator.rules.telemetry import telling
 from translator.world import Index, World
 
 KINDS = frozenset({("", "Service"), (X_GROUP, "XBackend")})
@@ -45,7 +46,7 @@ ROUTES_BY_TARGET = {kind: Index(struct, _targets) for kind, struct in ROUTES.ite
 def gateways_to(world: World, port: ServicePort) -> tuple[Name, ...]:
     """Return the Gateways of ours whose attached routes originate connections to a port, by name."""
     found = {gateway for route in _routes(world, port.owner) for gateway in _leads(world, route, port)}
-    return tuple(sorted(found | {slot.gateway for slot in _asking(world, port)}))
+    return tuple(sorted(found | {slot.gateway for slot in _asking(world, port)} | telling(world, port)))
 
 
 @query
