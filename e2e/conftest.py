@@ -18,7 +18,7 @@ def cluster() -> None:
         pytest.fail("no cluster: run it by `make e2e`, or after `python -m e2e.cluster with`", pytrace=False)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def inside(cluster: None) -> None:  # noqa: ARG001  a fixture cannot be marked to use another
     """The test runs where the addresses of Services and pods are reachable."""
     if not os.environ.get(INSIDE):

@@ -5,21 +5,19 @@ from collections.abc import Iterator
 import pytest
 
 from e2e.kubectl import eventually
-from e2e.scenarios.release import Release, installed
+from e2e.scenarios.release import REPLICAS, Release, installed
 from e2e.scenarios.shop import Shop
-
-REPLICAS = 2  # of the control plane, and of the proxies of each Gateway
 
 
 @pytest.fixture(scope="package")
-def shared(cluster: None) -> Iterator[Release]:  # noqa: ARG001  a fixture cannot be marked to use another
+def shared(inside: None) -> Iterator[Release]:  # noqa: ARG001  a fixture cannot be marked to use another
     """Two replicas of Legation, with two proxies for each Gateway."""
     with installed(f"replicas={REPLICAS}", f"gatewayClass.parameters.envoy.replicas={REPLICAS}") as release:
         yield release
 
 
 @pytest.fixture
-def release(inside: None, shared: Release) -> Release:  # noqa: ARG001  as above
+def release(shared: Release) -> Release:
     """Both replicas are ready."""
     eventually(lambda: shared.pods.ready(REPLICAS))
     return shared

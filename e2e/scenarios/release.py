@@ -11,6 +11,7 @@ from e2e.kubectl import WITHIN, kubectl, read
 from e2e.scenarios.pods import Pods
 
 NAME = "legation"
+REPLICAS = 2  # of the control plane, and of the proxies of each Gateway, where scenarios share a release
 OURS = "gatewayparameters.legation.dev"
 
 

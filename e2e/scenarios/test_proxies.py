@@ -3,17 +3,18 @@
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 
 from e2e.kubectl import eventually
 from e2e.scenarios.backend import Backend
-from e2e.scenarios.conftest import REPLICAS
 from e2e.scenarios.pods import Pod
-from e2e.scenarios.release import Release
+from e2e.scenarios.release import REPLICAS, Release
 from e2e.scenarios.shop import Shop, visited
 from e2e.scenarios.traffic import LASTING, PASSING, Loss, Traffic, asked
 from tests.pki import Authority
 
 ALSO = 8080
+KNOWN_WITHIN = timedelta(seconds=10)  # that a proxy is gone, to whoever sends connections to it
 
 
 def both(shop: Shop) -> tuple[Pod, Pod]:
@@ -67,12 +68,13 @@ def test_a_proxy_that_ends_fails_only_what_it_carried_and_its_successor_has_all_
 
 @contextmanager
 def loses(traffic: Traffic, ended: Pod) -> Iterator[list[Loss]]:
-    """See that nothing fails but connections to this proxy, each of them once, and new ones."""
-    before = len(traffic.losses)
+    """See that nothing fails but connections to this proxy, each of them once, and for a while new ones."""
+    before, begun = len(traffic.losses), datetime.now(UTC)
     losses: list[Loss] = []
     yield losses
     losses += traffic.losses[before:]
     known = [loss for loss in losses if loss.proxy]
     assert {loss.proxy for loss in known} <= {ended.address}
     assert len(known) <= LASTING + PASSING
+    assert all(loss.moment - begun < KNOWN_WITHIN for loss in losses)
     assert {loss.status for loss in losses} <= {0}, "a proxy that is there answers as it should"

@@ -2,9 +2,8 @@
 
 from e2e.kubectl import eventually
 from e2e.scenarios.backend import Backend
-from e2e.scenarios.conftest import REPLICAS
 from e2e.scenarios.pods import Pods
-from e2e.scenarios.release import Release
+from e2e.scenarios.release import REPLICAS, Release
 from e2e.scenarios.shop import Shop, visited
 from tests.pki import Authority
 
