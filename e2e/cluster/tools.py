@@ -44,12 +44,23 @@ def _unpack(kept: Path) -> None:
     kept.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=kept.parent) as temporary:
         archives, whole = Path(temporary, "archives"), Path(temporary, "whole")
-        Path(archives, "partial").mkdir(parents=True)
-        _run("apt-get", "install", "--yes", "--download-only", "--no-install-recommends",
-             "-o", f"Dir::Cache::archives={archives}", NFT)  # fmt: skip
+        try:
+            _download(archives, ())
+        except UnreadyError:  # a machine may never have looked what there is
+            lists = Path(temporary, "lists")
+            Path(lists, "partial").mkdir(parents=True)
+            known = ("-o", f"Dir::State::Lists={lists}")
+            _run("apt-get", "update", *known)
+            _download(archives, known)
         for package in archives.glob("*.deb"):
             _run("dpkg-deb", "--extract", str(package), str(whole))
         whole.rename(kept)
+
+
+def _download(archives: Path, options: tuple[str, ...]) -> None:
+    Path(archives, "partial").mkdir(parents=True, exist_ok=True)
+    what = ("--yes", "--download-only", "--no-install-recommends", NFT)
+    _run("apt-get", "install", *options, "-o", f"Dir::Cache::archives={archives}", *what)
 
 
 def _run(*command: str) -> None:
@@ -59,5 +70,5 @@ def _run(*command: str) -> None:
         message = f"nft is missing, and {command[0]} to fetch it: install {NFT}"
         raise UnreadyError(message) from None
     if done.returncode:
-        message = f"nft is missing, and could not be fetched: apt-get update, and try again\n{done.stderr}"
+        message = f"nft is missing, and could not be fetched:\n{done.stderr}"
         raise UnreadyError(message)
