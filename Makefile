@@ -18,7 +18,7 @@ GROUPS := run test lint build
 LOCKS := $(GROUPS:%=requirements/%.lock)
 SOURCES := $(shell find $(PACKAGES) -type f -not -path '*/__pycache__/*')
 # What stands beside the packages: tests of the wheel see all of it, and none of the packages' sources.
-BESIDE := $(filter-out $(PACKAGES) build dist,$(wildcard *))
+BESIDE := $(filter-out $(PACKAGES) build dist,$(wildcard * .dockerignore))
 
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 LOCKED := $(PIP_INSTALL) --require-hashes --only-binary :all:
