@@ -88,6 +88,9 @@ def _add_entry(tree: Tree, world: World, entry: Entry) -> None:
 
 
 def _add_rule(tree: Tree, world: World, line: Text, rule: HttpRule) -> None:
+    for question in rule.asks:
+        if isinstance(question.whom, Backend):
+            line.append("  asks ").append_text(_backend(world, question.whom))
     match rule.action:
         case Forward() as forward:
             leads = tree.add(line)

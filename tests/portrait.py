@@ -10,6 +10,7 @@ from envoy.config.cluster.v3 import cluster_pb2
 from envoy.config.endpoint.v3 import endpoint_pb2
 from envoy.config.listener.v3 import listener_components_pb2, listener_pb2
 from envoy.config.route.v3 import route_components_pb2, route_pb2
+from envoy.extensions.common.matching.v3 import extension_matcher_pb2
 from envoy.extensions.filters.http.cors.v3 import cors_pb2
 from envoy.extensions.filters.http.fault.v3 import fault_pb2
 from envoy.extensions.filters.http.stateful_session.v3 import stateful_session_pb2
@@ -238,6 +239,9 @@ def _filtered(config: Any) -> Iterator[str]:  # noqa: ANN401  generated, without
     match config:
         case fault_pb2.HTTPFault():
             yield f" answered {config.abort.http_status}"
+        case extension_matcher_pb2.ExtensionWithMatcherPerRoute():
+            action = opened(config.xds_matcher.on_no_match.action.typed_config)
+            yield f", asks {_asks(opened(action.typed_config.typed_config))}"
         case cors_pb2.CorsPolicy():
             yield from _cors(config)
         case stateful_session_pb2.StatefulSessionPerRoute():
@@ -344,12 +348,15 @@ def _network(chain: listener_components_pb2.FilterChain) -> Iterable[str]:
 
 
 def _question(asking: Any) -> str:  # noqa: ANN401  generated, without annotations
-    read = opened(asking.typed_config)
+    when = ", where a host says so" if asking.disabled else ""
+    return f"asks {_asks(opened(asking.typed_config))} ({asking.name}{when}), then "
+
+
+def _asks(read: Any) -> str:  # noqa: ANN401  generated, without annotations
     grpc = read.grpc_service.envoy_grpc.cluster_name
     whom = f"{grpc} by gRPC" if grpc else f"{read.http_service.server_uri.cluster}"
     path = f" below {read.http_service.path_prefix}" if read.http_service.path_prefix else ""
-    when = ", where a host says so" if asking.disabled else ""
-    return f"asks {whom}{path} ({asking.name}{when}), then "
+    return f"{whom}{path}"
 
 
 def _by_hash(matcher: Any) -> Iterator[str]:  # noqa: ANN401  generated, without annotations

@@ -93,21 +93,25 @@ source = st.one_of(
     st.fixed_dictionaries({"from": st.just("Selector"), "selector": selector}),
 )
 
+question = st.fixed_dictionaries(
+    {
+        "type": st.just("ExternalAuth"),
+        "externalAuth": st.fixed_dictionaries(
+            {
+                "protocol": pick("HTTP", "GRPC"),
+                "backendRef": st.fixed_dictionaries(
+                    {"name": names, "port": ports}, optional={"namespace": namespaces}
+                ),
+            },
+            optional={
+                "forwardBody": pick({"maxSize": 0}, {"maxSize": 9}),
+                "http": pick({"path": "/a"}, {"path": "/.."}),
+            },
+        ),
+    }
+)
 listener_filter = st.one_of(
-    st.fixed_dictionaries(
-        {
-            "type": st.just("ExternalAuth"),
-            "externalAuth": st.fixed_dictionaries(
-                {
-                    "protocol": pick("HTTP", "GRPC"),
-                    "backendRef": st.fixed_dictionaries(
-                        {"name": names, "port": ports}, optional={"namespace": namespaces}
-                    ),
-                },
-                optional={"forwardBody": pick({"maxSize": 0}, {"maxSize": 9}), "http": pick({"path": "/a"})},
-            ),
-        }
-    ),
+    question,
     pick(
         {"type": "ExtensionRef", "extensionRef": {"group": "other.test", "kind": "Filter", "name": "a"}},
     ),
@@ -200,7 +204,7 @@ cors = st.fixed_dictionaries(
         ),
     }
 )
-http_filter = st.one_of(header_filter, redirect, rewrite, cors, mirror, mirror)
+http_filter = st.one_of(header_filter, redirect, rewrite, cors, mirror, mirror, question)
 grpc_filter = st.one_of(header_filter, mirror)
 session = st.one_of(
     st.fixed_dictionaries(

@@ -2,16 +2,15 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
 from http import HTTPStatus
 
 import pytest
 import pytest_asyncio
 from msgspec import Struct
 
-from tests.handshakes.acceptor import Pair, accepting
 from tests.handshakes.backends import Speech, http_backend, speaks
 from tests.handshakes.cases import AUTHORITIES, RIGHT, trusting
+from tests.handshakes.deciders import Asked, deciding
 from tests.handshakes.manifests import Json, edge, endpoints, policy, route, service
 from tests.handshakes.rig import Rig, rigged
 
@@ -21,13 +20,6 @@ HTTP, PLAIN, WITHIN = 18080, 80, 10.0
 HOST, OPEN_HOST = "pay.test", "open.test"
 SERVICES = ("first", "second", "pay", "tenant")
 DENIED, ANSWERED = HTTPStatus.FORBIDDEN, HTTPStatus.OK
-
-
-class Asked(Struct, frozen=True):
-    """A service that says yes to whoever has a certain word, and what it was asked."""
-
-    port: int
-    heads: list[str]
 
 
 class Stage(Struct, frozen=True):
@@ -54,23 +46,6 @@ class Stage(Struct, frozen=True):
     def questions(self) -> list[int]:
         """How often each service was asked."""
         return [len(each.heads) for each in self.asked]
-
-
-@asynccontextmanager
-async def deciding(word: str, answer: str) -> AsyncIterator[Asked]:
-    """Run a service that says yes, with headers of its own, to requests with a word in `authorization`."""
-    heads: list[str] = []
-
-    async def serve(connection: Pair) -> None:
-        reader, writer = connection
-        head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        heads.append(head)
-        status = "200 OK" if word in head else "403 Forbidden"
-        writer.write(f"HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n{answer}\r\n".encode())
-        await writer.drain()
-
-    async with accepting(serve) as port:
-        yield Asked(port, heads)
 
 
 def asking(*names: str) -> Json:

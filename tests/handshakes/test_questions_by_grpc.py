@@ -2,21 +2,18 @@
 
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from http import HTTPStatus
 
-import grpc
 import pytest
 import pytest_asyncio
-from envoy.service.auth.v3 import external_auth_pb2
 from msgspec import Struct
 
 from tests.handshakes.backends import Backend, Speech, http_backend
 from tests.handshakes.clients import Security, get
+from tests.handshakes.deciders import knowing
 from tests.handshakes.manifests import edge, endpoints, route, service, tls_listener, tls_secret
 from tests.handshakes.rig import Rig, rigged
 from tests.handshakes.shop import PUBLIC, TLS
-from tests.loopback import LOOPBACK
 
 pytestmark = [pytest.mark.envoy, pytest.mark.asyncio(loop_scope="module")]
 
@@ -36,34 +33,6 @@ class Stage(Struct, frozen=True):
         return await get(self.rig.place(TLS), host, tls)
 
 
-@asynccontextmanager
-async def deciding(asked: list[str]) -> AsyncIterator[int]:
-    """Run a service that knows one host, and tells backends who asked."""
-
-    async def check(request: bytes, _: grpc.aio.ServicerContext) -> bytes:
-        host = external_auth_pb2.CheckRequest.FromString(request).attributes.request.http.host
-        asked.append(host)
-        answer = external_auth_pb2.CheckResponse()
-        if host != HOST:
-            answer.status.code = grpc.StatusCode.PERMISSION_DENIED.value[0]
-            return bytes(answer.SerializeToString())
-        answer.ok_response.headers.add(header={"key": "x-known", "value": "yes"})
-        return bytes(answer.SerializeToString())
-
-    class Everything(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc is untyped
-        def service(self, _: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
-            return grpc.unary_unary_rpc_method_handler(check)
-
-    server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
-    server.add_generic_rpc_handlers((Everything(),))
-    port = server.add_insecure_port(f"{LOOPBACK}:0")
-    await server.start()
-    try:
-        yield port
-    finally:
-        await server.stop(grace=None)
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def stage() -> AsyncIterator[Stage]:
     asked: list[str] = []
@@ -73,7 +42,7 @@ async def stage() -> AsyncIterator[Stage]:
         "matches": [{"headers": [{"name": "x-known", "value": "yes"}]}],
         "backendRefs": [{"name": "pay", "port": PLAIN}],
     }
-    async with deciding(asked) as port, http_backend(Speech()) as backend, rigged() as rig:
+    async with knowing(HOST, asked) as port, http_backend(Speech()) as backend, rigged() as rig:
         rig.apply(
             edge(tls_listener("https", TLS, "edge", protocol="HTTPS", filters=filters)),
             tls_secret("edge", PUBLIC.issue(dns=[HOST, STRANGE])),

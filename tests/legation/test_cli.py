@@ -232,6 +232,21 @@ def test_a_tree_shows_where_copies_go(tmp_path: Path) -> None:
     assert out.count("copied") == 1  # the mirror that is nowhere gets nothing
 
 
+def test_a_tree_shows_who_is_asked(tmp_path: Path) -> None:
+    asks = (
+        "{type: ExternalAuth, externalAuth: {protocol: HTTP, http: {}, backendRef: {name: cart, port: 80}}}"
+    )
+    text = (Path(__file__).parents[2] / "examples" / "http" / "shop.yaml").read_text()
+    answering = "  - backendRefs:\n    - name: store\n"
+    assert answering in text
+    (tmp_path / "a.yaml").write_text(
+        text.replace(answering, f"  - filters: [{asks}]\n{answering.replace('- b', '  b')}")
+    )
+    code, out, _ = run("translate", "-o", "tree", str(tmp_path))
+    assert code == 0
+    assert out.count("asks shop/cart:80") == 1
+
+
 def test_a_tree_shows_each_share_that_gets_something_of_its_own(tmp_path: Path) -> None:
     text = (Path(__file__).parents[2] / "examples" / "http" / "shop.yaml").read_text()
     answering = "  - backendRefs:\n    - name: store\n"

@@ -7,6 +7,7 @@ from envoy.config.route.v3 import route_components_pb2
 from envoy.extensions.filters.http.fault.v3 import fault_pb2
 from envoy.type.v3 import percent_pb2
 
+from translator.envoy.asking import ask
 from translator.envoy.clusters import REFUSED
 from translator.envoy.cors import answering
 from translator.envoy.encode import encode, packed
@@ -57,6 +58,7 @@ def forwarded(
     route.route.CopyFrom(_limited(forward))
     if rewrite.hostname:
         route.route.host_rewrite_literal = rewrite.hostname
+    ask(route, rule.asks)
     change_request(route, rule.request_headers)
     change_response(route, rule.response_headers)
     if len(shares) == 1:

@@ -10,7 +10,7 @@ from envoy.extensions.filters.http.router.v3 import router_pb2
 from envoy.extensions.filters.http.stateful_session.v3 import stateful_session_pb2
 from envoy.extensions.filters.network.http_connection_manager.v3 import http_connection_manager_pb2
 
-from translator.envoy.asking import filters
+from translator.envoy.asking import filters, places
 from translator.envoy.config_source import OVER_ADS
 from translator.envoy.cors import CORS
 from translator.envoy.durations import duration
@@ -20,7 +20,7 @@ from translator.envoy.limits import requests
 from translator.envoy.sessions import SESSION
 from translator.envoy.telemetry import request_logs, tracing
 from translator.rules.clients import Manners, Rate
-from translator.rules.listener_filters import Question
+from translator.rules.questions import Question
 from translator.rules.tables import Table
 from translator.rules.telemetry import Telemetry
 
@@ -38,6 +38,7 @@ PREPARED = encode(
                 "typed_config": packed(cors_pb2.Cors()),
                 "disabled": True,
             },
+            *places(),  # after it, for preflights show nobody's credentials
             {  # for the shares of a route's traffic that are refused
                 "name": FAULT,
                 "typed_config": packed(fault_pb2.HTTPFault()),

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from envoy.config.route.v3 import route_components_pb2, route_pb2
 from envoy.type.v3 import percent_pb2
 
-from translator.envoy.asking import enable
+from translator.envoy.asking import ask, enable, whom
 from translator.envoy.encode import element, encode
 from translator.envoy.forwards import forwarded, legs
 from translator.envoy.headers import change_response
@@ -20,8 +20,8 @@ from translator.rules.backends import Backend
 from translator.rules.filters import Redirect
 from translator.rules.gateways import BINDING
 from translator.rules.http_routes import Fail, Forward, HttpRule, Split
-from translator.rules.listener_filters import Question
 from translator.rules.mirrors import ALL
+from translator.rules.questions import Question
 from translator.rules.tables import Entry, Table
 from translator.world import World
 
@@ -82,6 +82,7 @@ def build(table: Table, hostname: str, entries: Sequence[Entry], asked: Sequence
         route = route_components_pb2.Route(name=entry.name, match=route_match(entry.match))
         host.routes.extend(_acting(route, entry.rule, Seen(table, hostname)))
     targets = {name for route in host.routes for name in _targets(route.route)}
+    targets |= {*whom(question for entry in entries for question in _asked(entry.rule))}
     return Part(element(VIRTUAL_HOSTS, encode(host)), tuple(sorted(targets)))
 
 
@@ -96,6 +97,7 @@ def _acting(
             route.direct_response.status = status
             yield route
         case Redirect() as redirect:
+            ask(route, rule.asks)
             change_response(route, rule.response_headers)
             yield from redirects(route, redirect, seen.table, seen.hostname)
         case Split() as split:
@@ -116,6 +118,14 @@ def _split(
             own.match.runtime_fraction.default_value.numerator = below
             own.match.runtime_fraction.default_value.denominator = percent_pb2.FractionalPercent.MILLION
         yield from _acting(own, rule, seen)
+
+
+def _asked(rule: HttpRule) -> Iterable[Question]:
+    """Return what is asked about requests of a rule, or of a share of them."""
+    yield from rule.asks
+    if isinstance(rule.action, Split):
+        for part in rule.action.parts:
+            yield from _asked(part.rule)
 
 
 def _targets(action: route_components_pb2.RouteAction) -> Iterable[str]:

@@ -4,12 +4,13 @@ from collections import Counter
 
 from msgspec import Struct, structs
 
-from translator.objects.filters import HTTPRequestMirrorFilter
+from translator.objects.filters import HTTPExternalAuthFilter, HTTPRequestMirrorFilter
 from translator.objects.grpc_route import GRPCRouteFilter
 from translator.objects.http_route import HTTPRequestRedirectFilter, HTTPRouteFilter, HTTPURLRewriteFilter
 from translator.rules.cors import Cors, cors
 from translator.rules.headers import UNCHANGED, HeaderChanges, changes
 from translator.rules.paths import FullPath, NewPrefix, new_path
+from translator.rules.questions import strange_path
 from translator.verdict import Refused
 
 
@@ -39,6 +40,7 @@ class Filters(Struct, frozen=True):
     rewrite: Rewrite | None = None
     cors: Cors | None = None
     mirrors: tuple[HTTPRequestMirrorFilter, ...] = ()  # as they are written
+    asks: tuple[HTTPExternalAuthFilter, ...] = ()  # the same: the rule's, then the backend's
 
     @property
     def replaces_prefix(self) -> bool:
@@ -49,7 +51,14 @@ class Filters(Struct, frozen=True):
 
 NOTHING = Filters()
 Written = HTTPRouteFilter | GRPCRouteFilter
-Value = HeaderChanges | Redirect | Rewrite | Cors | tuple[HTTPRequestMirrorFilter, ...]
+Value = (
+    HeaderChanges
+    | Redirect
+    | Rewrite
+    | Cors
+    | tuple[HTTPRequestMirrorFilter, ...]
+    | tuple[HTTPExternalAuthFilter, ...]
+)
 
 
 def read(written: tuple[HTTPRouteFilter, ...] | tuple[GRPCRouteFilter, ...]) -> Filters | Refused:
@@ -77,6 +86,7 @@ def both(first: Filters, then: Filters) -> Filters | Refused:
         rewrite=Rewrite(new.hostname or old.hostname, new.path or old.path),
         cors=then.cors or first.cors,
         mirrors=first.mirrors + then.mirrors,
+        asks=first.asks + then.asks,
     )
     if first.rewrite is None and then.rewrite is None:
         joined = structs.replace(joined, rewrite=None)
@@ -112,9 +122,16 @@ def _with(found: Filters, each: Written) -> Filters | Refused:
             field, value = "rewrite", _rewrite(each.url_rewrite)
         case "CORS" if isinstance(each, HTTPRouteFilter) and each.cors is not None:
             field, value = "cors", cors(each.cors)
+        case "ExternalAuth" if isinstance(each, HTTPRouteFilter) and each.external_auth is not None:
+            field, value = "asks", _asks(each.external_auth)
         case unknown:
             return Refused("UnsupportedValue", f"filters: filters of type {unknown} are not supported")
     return value if isinstance(value, Refused) else structs.replace(found, **{field: value})
+
+
+def _asks(written: HTTPExternalAuthFilter) -> tuple[HTTPExternalAuthFilter, ...] | Refused:
+    wrong = strange_path(written)
+    return Refused("UnsupportedValue", f"filters: ExternalAuth: {wrong}") if wrong else (written,)
 
 
 def _redirect(written: HTTPRequestRedirectFilter) -> Redirect | Refused:

@@ -7,12 +7,15 @@ from msgspec import Struct
 
 from translator.memo import query
 from translator.names import Ref
+from translator.objects.filters import HTTPExternalAuthFilter
 from translator.objects.grpc_route import GRPCBackendRef, GRPCRoute, GRPCRouteMatch, GRPCRouteRule
 from translator.objects.http_route import HTTPBackendRef, HTTPRoute, HTTPRouteRule
-from translator.rules import filters
+from translator.objects.references import GATEWAY_GROUP
+from translator.rules import filters, questions
 from translator.rules.backends import Backend, Share, Traffic, shares
 from translator.rules.cors import Cors
 from translator.rules.filters import NOTHING, Filters, Redirect, Rewrite
+from translator.rules.grants import Pointer
 from translator.rules.headers import UNCHANGED, HeaderChanges
 from translator.rules.matches import (
     HttpMatch,
@@ -24,6 +27,7 @@ from translator.rules.matches import (
     http_rank,
 )
 from translator.rules.mirrors import Mirror, asked, mirrors
+from translator.rules.questions import Question, question
 from translator.rules.sessions import Cookie, Header, Rule, session
 from translator.rules.tries import ONE_TRY, Tries, tries
 from translator.verdict import Refused
@@ -77,17 +81,19 @@ class HttpRule(Struct, frozen=True):
     request_headers: HeaderChanges = UNCHANGED
     response_headers: HeaderChanges = UNCHANGED
     cors: Cors | None = None
+    asks: tuple[Question, ...] = ()  # one after the other, and none of them refused
 
     @property
     def backends(self) -> frozenset[Backend]:
-        """Where requests or their copies go."""
+        """Where requests or their copies go, and who is asked about them."""
+        asked = frozenset(each.whom for each in self.asks if isinstance(each.whom, Backend))
         match self.action:
             case Forward() as forward:
-                return forward.backends
+                return forward.backends | asked
             case Split(parts):
                 return frozenset(each for part in parts for each in part.rule.backends)
             case Redirect() | Fail():
-                return frozenset()
+                return asked
 
 
 class Ranked(Struct, frozen=True):
@@ -114,11 +120,13 @@ class ReadRule(Struct, frozen=True):
     refusal: Refused | None = None  # why the whole rule fails
     backends: tuple[Share, ...] = ()  # all its backendRefs, for the status and for who asks what leads where
     mirrors: tuple[Mirror, ...] = ()  # and all its mirrors
+    asks: tuple[Question, ...] = ()  # and all its questions
 
     @property
     def targets(self) -> tuple[Backend | Refused, ...]:
-        """Where requests and their copies are to go."""
-        return (*(share.target for share in self.backends), *(each.target for each in self.mirrors))
+        """Where requests and their copies are to go, and who is to be asked about them."""
+        answering = (share.target for share in self.backends)
+        return (*answering, *(each.target for each in self.mirrors), *(each.whom for each in self.asks))
 
 
 @query
@@ -146,11 +154,12 @@ def _read(world: World, place: Rule, rule: HTTPRouteRule | GRPCRouteRule) -> Rea
     matches = tuple(Ranked(match, rank(match)) for match in found if isinstance(match, HttpMatch))
     backends = shares(world, route, rule.backend_refs, Traffic(route.kind))
     copies = mirrors(world, route, asked(rule), Traffic(route.kind))
+    asks = _questions(world, route, questions.asked(rule))
     done = _first(found) or _done(world, place, rule, backends)
     if isinstance(done, Refused):
         failed = HttpRule(Fail(FAILURES[route.kind], done.message))
-        return ReadRule(matches, failed, done, backends, copies)
-    return ReadRule(matches, done, None, backends, copies)
+        return ReadRule(matches, failed, done, backends, copies, asks)
+    return ReadRule(matches, done, None, backends, copies, asks)
 
 
 def _done(
@@ -185,16 +194,25 @@ def _own(whole: Filters, number: int, ref: HTTPBackendRef | GRPCBackendRef) -> F
 
 def _sent(sender: Sender, targets: tuple[Share, ...], read: Filters) -> HttpRule:
     """Settle what becomes of requests that all get the same."""
-    if read.redirect is not None:
-        return HttpRule(read.redirect, response_headers=read.response_headers)
-    weighty = tuple(share for share in targets if share.weight)
     failure = FAILURES[sender.route.kind]
+    asks = _questions(sender.world, sender.route, read.asks)
+    if (nobody := _first(each.whom for each in asks)) is not None:
+        return HttpRule(Fail(failure, nobody.message))
+    if read.redirect is not None:
+        return HttpRule(read.redirect, response_headers=read.response_headers, asks=asks)
+    weighty = tuple(share for share in targets if share.weight)
     if all(isinstance(share.target, Refused) for share in weighty):
         return HttpRule(Fail(failure, "no backend can be reached"))
     copies = mirrors(sender.world, sender.route, read.mirrors, Traffic(sender.route.kind))
     heard = tuple(each for each in copies if isinstance(each.target, Backend) and each.millionths)
     forward = Forward(weighty, failure, read.rewrite, sender.tries, heard, sender.session)
-    return HttpRule(forward, read.request_headers, read.response_headers, read.cors)
+    return HttpRule(forward, read.request_headers, read.response_headers, read.cors, asks)
+
+
+def _questions(world: World, route: Ref, written: Iterable[HTTPExternalAuthFilter]) -> tuple[Question, ...]:
+    """Return what is asked about requests that a rule has taken."""
+    pointer = Pointer(GATEWAY_GROUP, route.kind, route.name.namespace)
+    return tuple(question(world, pointer, each) for each in written)
 
 
 def _parted(sender: Sender, each: tuple[tuple[Share, Filters], ...]) -> HttpRule:

@@ -4,7 +4,7 @@ They are asked in the order in which they are written, and the first that says n
 one cannot be asked nobody can say yes, so requests fail; a filter of another type refuses its listener.
 """
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from translator.memo import query
 from translator.names import Name, ServicePort
@@ -13,23 +13,12 @@ from translator.objects.gateway import Gateway
 from translator.objects.listener_set import ListenerSet
 from translator.objects.listeners import Listener, ListenerFilter
 from translator.objects.references import GATEWAY_GROUP
-from translator.rules.backends import Backend, Traffic, resolve
-from translator.rules.grants import Pointee, Pointer
+from translator.rules.backends import Backend
+from translator.rules.grants import Pointer
 from translator.rules.listener_sets import Slot, declared
+from translator.rules.questions import Question, question, strange_path
 from translator.verdict import Refused
 from translator.world import Index, World
-
-
-class Question(Struct, frozen=True):
-    """What a service is asked about every request of a listener."""
-
-    name: str  # of the listener, and its place there
-    whom: Backend | Refused
-    by_grpc: bool
-    path: str = ""  # goes before the request's own
-    shown: tuple[str, ...] = ()  # headers that the service sees besides those that it always does
-    taken: tuple[str, ...] = ()  # headers of its answer that requests get; none means all but the host's
-    body: int = 0  # how many bytes of the request it sees; requests with more are refused
 
 
 class Questions(Struct, frozen=True):
@@ -82,12 +71,8 @@ def _written(listener: Listener) -> tuple[ListenerFilter, ...]:
 def _refusal(written: ListenerFilter, where: str) -> Refused | None:
     if written.external_auth is None:
         return Refused("UnsupportedValue", f"{where}: filters of type {written.type} are not supported")
-    path = written.external_auth.http.path if written.external_auth.http else None
-    if path and any(part in (".", "..") or "%" in part for part in path.split("/")):
-        return Refused(
-            "InvalidListenerFilter", f"{where}: path {path} must be plain: no dots, nothing escaped"
-        )
-    return None
+    wrong = strange_path(written.external_auth)
+    return Refused("InvalidListenerFilter", f"{where}: {wrong}") if wrong else None
 
 
 def _strange(written: ListenerFilter, number: int) -> tuple[Refused, ...]:
@@ -99,27 +84,9 @@ def _strange(written: ListenerFilter, number: int) -> tuple[Refused, ...]:
 
 
 def _question(world: World, slot: Slot, number: int, asked: HTTPExternalAuthFilter) -> Question:
-    by_grpc = asked.protocol == "GRPC"
-    ref, owner = asked.backend_ref, slot.owner
-    pointer = Pointer(GATEWAY_GROUP, owner.kind, owner.name.namespace)
-    pointee = Pointee(ref.group, ref.kind, Name(ref.namespace or owner.name.namespace, ref.name))
-    whom = resolve(world, pointer, pointee, ref.port, Traffic.GRPC if by_grpc else Traffic.HTTP)
+    read = question(world, Pointer(GATEWAY_GROUP, slot.owner.kind, slot.owner.name.namespace), asked)
+    whom = read.whom
     if isinstance(whom, Refused):
         reason = whom.reason if whom.reason == "RefNotPermitted" else "InvalidListenerFilterRef"
         whom = Refused(reason, f"filters.requests[{number}]: {whom.message}")
-    http = None if by_grpc else asked.http
-    shown = asked.grpc.allowed_headers if by_grpc and asked.grpc else http.allowed_headers if http else ()
-    return Question(
-        name=f"{slot}/{number}",
-        whom=whom,
-        by_grpc=by_grpc,
-        path=_prefix(http.path if http else None),
-        shown=shown,
-        taken=http.allowed_response_headers if http else (),
-        body=asked.forward_body.max_size if asked.forward_body else 0,
-    )
-
-
-def _prefix(path: str | None) -> str:
-    inner = (path or "").strip("/")
-    return f"/{inner}" if inner else ""
+    return structs.replace(read, whom=whom, name=f"{slot}/{number}")

@@ -15,9 +15,10 @@ from translator.rules.clients import Manners, manners
 from translator.rules.frontend_validation import ClientProof
 from translator.rules.gateways import BINDING, refusal
 from translator.rules.hostnames import EVERY, specificity
-from translator.rules.listener_filters import Question, questions
+from translator.rules.listener_filters import questions
 from translator.rules.listener_sets import Slot, age, slots
 from translator.rules.listeners import Listening
+from translator.rules.questions import Question
 from translator.rules.streams import NOWHERE, Streams, streams
 from translator.rules.tables import Table, distinct, owner
 from translator.rules.telemetry import SILENT, Telemetry, telemetry

@@ -6,9 +6,9 @@ from translator.memo import query
 from translator.names import Name, Ref, ServicePort
 from translator.objects.grpc_route import GRPCRouteRule
 from translator.objects.http_route import HTTPRouteRule
-from translator.objects.references import BackendRef
+from translator.objects.references import BackendObjectReference
 from translator.objects.x_backend import X_GROUP
-from translator.rules import listeners
+from translator.rules import listeners, mirrors, questions
 from translator.rules.attachment import ROUTES, parents
 from translator.rules.backends import Backend, Traffic
 from translator.rules.default_gateways import Route
@@ -16,7 +16,6 @@ from translator.rules.gateways import ours
 from translator.rules.http_routes import rules
 from translator.rules.listener_filters import GATEWAYS_BY_SERVICE, SETS_BY_SERVICE, asks
 from translator.rules.listener_sets import Slot, gateway_of, slots
-from translator.rules.mirrors import asked, mirrored
 from translator.rules.streams import streams
 from translator.rules.telemetry import telling
 from translator.world import Index, World
@@ -25,7 +24,7 @@ KINDS = frozenset({("", "Service"), (X_GROUP, "XBackend")})
 
 
 def _targets(route: Route) -> list[Ref]:
-    refs = (ref for rule in route.spec.rules for ref in (*rule.backend_refs, *_mirrored(rule)))
+    refs = (ref for rule in route.spec.rules for ref in (*rule.backend_refs, *_besides(rule)))
     return [
         Ref(ref.kind, Name(ref.namespace or route.metadata.namespace, ref.name))
         for ref in refs
@@ -33,10 +32,11 @@ def _targets(route: Route) -> list[Ref]:
     ]
 
 
-def _mirrored(rule: object) -> Iterator[BackendRef]:
-    """Return where the mirrors of a rule lead; routes of connections have none."""
+def _besides(rule: object) -> Iterator[BackendObjectReference]:
+    """Return where the filters of a rule lead; routes of connections have none."""
     if isinstance(rule, HTTPRouteRule | GRPCRouteRule):
-        yield from map(mirrored, asked(rule))
+        yield from (each.backend_ref for each in mirrors.asked(rule))
+        yield from (each.backend_ref for each in questions.asked(rule))
 
 
 ROUTES_BY_TARGET = {kind: Index(struct, _targets) for kind, struct in ROUTES.items() if kind != "UDPRoute"}

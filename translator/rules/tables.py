@@ -17,9 +17,10 @@ from translator.rules import listeners
 from translator.rules.attachment import ROUTES, attached
 from translator.rules.hostnames import EVERY, narrowest, specificity
 from translator.rules.http_routes import Fail, HttpRule, rules
-from translator.rules.listener_filters import Question, questions
+from translator.rules.listener_filters import questions
 from translator.rules.listener_sets import Slot, age, slots
 from translator.rules.matches import HttpMatch, PathPrefix
+from translator.rules.questions import Question
 from translator.world import World
 
 

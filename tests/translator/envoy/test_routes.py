@@ -22,10 +22,11 @@ from translator.envoy.resource import ROUTES
 from translator.rules.backends import Share
 from translator.rules.filters import Redirect, Rewrite
 from translator.rules.headers import HeaderChanges
-from translator.rules.http_routes import Fail, Forward, HttpRule
+from translator.rules.http_routes import Fail, Forward, HttpRule, Part, Split
 from translator.rules.matches import HttpMatch, Named, PathExact, PathPattern, PathPrefix
 from translator.rules.mirrors import Mirror
 from translator.rules.paths import FullPath, NewPrefix
+from translator.rules.questions import Question
 from translator.rules.tables import Table
 
 
@@ -284,3 +285,9 @@ def test_a_table_names_the_clusters_that_its_requests_are_sent_to() -> None:
     assert built[str(TABLE)].targets == ("legation/refused", "shop/pay:8080")
     assert built[str(SECURE)].targets == ()
     assert routes.build(TABLE, "a.example", hosts["*"]).targets == built[str(TABLE)].targets
+
+
+def test_a_table_names_whom_its_routes_ask() -> None:
+    asks = (Question(NOWHERE, by_grpc=False),)
+    split = HttpRule(Split((Part(1, HttpRule(Redirect(301), asks=asks)), Part(1, TO_PAY))))
+    assert routes.build(TABLE, "a.example", [entry(ROOT, split)]).targets == (str(NOWHERE), str(PAY))
