@@ -6,6 +6,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from translator.names import Name
+from translator.rules import external_names
 from translator.rules.addresses import binding
 from translator.rules.backend_certificate import shown
 from translator.rules.backend_tls import (
@@ -128,9 +129,16 @@ def _add_shares(
 
 
 def _backend(world: World, backend: Backend) -> Text:
-    number = len(endpoints(world, backend.port))
-    line = Text(f"{backend.port} {backend.protocol.value}, {number} endpoint{'' if number == 1 else 's'}, ")
+    where = (
+        f"at {external_names.hostname(world, backend.port)}" if backend.by_name else _counted(world, backend)
+    )
+    line = Text(f"{backend.port} {backend.protocol.value}, {where}, ")
     return line.append_text(_tls(world, backend))
+
+
+def _counted(world: World, backend: Backend) -> str:
+    number = len(endpoints(world, backend.port))
+    return f"{number} endpoint{'' if number == 1 else 's'}"
 
 
 def _tls(world: World, backend: Backend) -> Text:

@@ -73,10 +73,12 @@ def _cluster(cluster: cluster_pb2.Cluster) -> str:
     if cluster.type == cluster_pb2.Cluster.STATIC and not cluster.load_assignment.endpoints:
         return "always fails"
     spoken = "".join(_http(opened(each)) for each in cluster.typed_extension_protocol_options.values())
+    looked_up = cluster.HasField("cluster_type")
+    found = f" at {', '.join(_addresses(cluster.load_assignment))}" if looked_up else ""
     if not cluster.HasField("transport_socket"):
-        return f"plaintext{spoken}"
+        return f"plaintext{spoken}{found}"
     context = opened(cluster.transport_socket.typed_config)
-    return f"TLS{_versions(context.common_tls_context)} as {context.sni}{spoken}, " + ", ".join(
+    return f"TLS{_versions(context.common_tls_context)} as {context.sni}{spoken}{found}, " + ", ".join(
         _handshake(context.common_tls_context)
     )
 

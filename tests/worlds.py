@@ -318,6 +318,13 @@ SPECS: dict[str, st.SearchStrategy[Json]] = {
             "addresses": pick([{"value": "198.18.0.9"}], [{"type": "Hostname", "value": "x.test"}]),
             "tls": gateway_tls,
             "defaultScope": pick("All", "None"),
+            "infrastructure": st.fixed_dictionaries(
+                {
+                    "parametersRef": st.fixed_dictionaries(
+                        {"group": pick("legation.dev"), "kind": pick("GatewayParameters"), "name": names}
+                    )
+                }
+            ),
         },
     ),
     "ListenerSet": st.fixed_dictionaries(
@@ -351,15 +358,26 @@ SPECS: dict[str, st.SearchStrategy[Json]] = {
             )
         },
     ),
-    "XBackend": st.fixed_dictionaries(
-        {
-            "type": pick("EndpointSelector"),
-            "port": pick({"number": 443}, {"number": 8443}),
-            "endpointSelector": pick({"matchLabels": {"app": "a"}}, {"matchLabels": {"app": "b"}}),
-        },
-        optional={
-            "protocol": pick("TCP", "HTTP", "HTTP2", "H2C", "GRPC", "MCP"),
-            "tls": st.one_of(
+    "XBackend": merged(
+        {},
+        st.one_of(
+            st.fixed_dictionaries(
+                {
+                    "type": pick("EndpointSelector"),
+                    "endpointSelector": pick({"matchLabels": {"app": "a"}}, {"matchLabels": {"app": "b"}}),
+                }
+            ),
+            st.fixed_dictionaries(
+                {
+                    "type": pick("ExternalHostname"),
+                    "externalHostname": pick({"hostname": "pay.example.com"}, {"hostname": "a.localhost"}),
+                }
+            ),
+        ),
+        st.fixed_dictionaries({"port": pick({"number": 443}, {"number": 8443})}),
+        optional(
+            protocol=pick("TCP", "HTTP", "HTTP2", "H2C", "GRPC", "MCP"),
+            tls=st.one_of(
                 st.fixed_dictionaries({"mode": st.just("ServerOnly"), "validation": validation}),
                 st.fixed_dictionaries(
                     {
@@ -369,7 +387,7 @@ SPECS: dict[str, st.SearchStrategy[Json]] = {
                     }
                 ),
             ),
-        },
+        ),
     ),
     "ReferenceGrant": st.fixed_dictionaries(
         {
@@ -404,13 +422,15 @@ SPECS: dict[str, st.SearchStrategy[Json]] = {
             )
         },
         optional={
-            "type": pick("ClusterIP", "ExternalName"),
+            "type": pick("ClusterIP", "ExternalName", "ExternalName"),
+            "externalName": pick("pay.example.com", "pay.example.com", "admin.localhost", ""),
             "selector": pick({"app": "a"}, {"app": "b"}),
         },
     ),
     "GatewayParameters": st.fixed_dictionaries(
         {},
         optional={
+            "externalNames": pick("Permit", "Permit", "Forbid"),
             "clients": pick({"maxConnections": 9}, {"proxyProtocol": "Required"}, {"trustedHops": 1}),
             "ports": pick([{"port": 443, "clients": {"requestRate": {"requests": 5}}}]),
             "backendTLS": pick(

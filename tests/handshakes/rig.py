@@ -15,6 +15,7 @@ from legation.bootstrap import Start, as_fields, bootstrap
 from legation.publish import Publisher
 from tests.handshakes.clients import Place
 from tests.handshakes.manifests import SERVED_BY_US, Json
+from tests.loopback import LOOPBACK
 from tests.real_envoy import running_envoy
 from translator.names import Name, Ref
 from translator.objects.admission.admit import admit
@@ -36,6 +37,7 @@ T = TypeVar("T")
 GATEWAY = Name("shop", "edge")
 SETTLES_WITHIN = 30.0
 LOOK_AGAIN_AFTER = 0.05
+C_ARES = "type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig"
 
 
 class Channel(Struct, frozen=True):
@@ -44,6 +46,7 @@ class Channel(Struct, frozen=True):
     whole: bool = False  # state of the world, instead of deltas
     system_roots: Path | None = None
     patience: Patience = Patience()
+    resolver: int | None = None  # the port of the name server on loopback that Envoy asks
     beside: tuple[Name, ...] = ()  # further Gateways, each with an Envoy of its own
 
 
@@ -176,6 +179,11 @@ def _bootstrap(channel: Channel, gateway: Name, xds: Path) -> Iterator[tuple[str
             assert isinstance(value, dict)
             value["adsConfig"]["apiType"] = "GRPC"
         yield name, value
+    if channel.resolver is not None:
+        server = {"socketAddress": {"address": LOOPBACK, "portValue": channel.resolver}}
+        config = {"@type": C_ARES, "resolvers": [server]}
+        resolver = {"name": "envoy.network.dns_resolver.cares", "typedConfig": config}
+        yield "typedDnsResolverConfig", resolver
 
 
 def _identity(manifest: Json) -> tuple[type, Name]:

@@ -140,6 +140,34 @@ def assigned(cluster: Any) -> str | None:  # noqa: ANN401  generated, without an
     return cluster.eds_cluster_config.service_name if cluster.HasField("eds_cluster_config") else None
 
 
+def port_of(cluster: Any) -> str | None:  # noqa: ANN401  generated, without annotations
+    """Return the port that a cluster leads to, be it by endpoints or by a name that Envoy looks up."""
+    if not cluster.HasField("cluster_type"):
+        return assigned(cluster)
+    made_of = dict(cluster.metadata.filter_metadata["legation.dev"].items())
+    return f"{made_of.get('service')}:{looked_up(cluster).port_value}"
+
+
+def looked_up(cluster: Any) -> Any:  # noqa: ANN401  generated, without annotations
+    """Return what Envoy looks up to reach a cluster."""
+    [[place]] = [each.lb_endpoints for each in cluster.load_assignment.endpoints]
+    return place.endpoint.address.socket_address
+
+
+def permitting(world: World, gateway: Name) -> bool:
+    """Tell whether the operator permits a Gateway external names, found without asking any rule."""
+    its = world.must(Gateway, gateway).spec
+    by_class = world.must(GatewayClass, Name("", its.gateway_class_name)).spec.parameters_ref
+    by_gateway = its.infrastructure.parameters_ref if its.infrastructure else None
+    named = [
+        *([Name(by_class.namespace or "", by_class.name)] if by_class else []),
+        *([Name(gateway.namespace, by_gateway.name)] if by_gateway else []),
+    ]
+    found = [world.get(GatewayParameters, name) for name in named]
+    said = {each.spec.external_names for each in found if each is not None}
+    return "Permit" in said and "Forbid" not in said
+
+
 def covered(world: World) -> set[str]:
     """Return the Service ports that policies target, found without asking any rule."""
     policies = [world.must(BackendTLSPolicy, name) for name in world.names(BackendTLSPolicy)]
@@ -240,7 +268,7 @@ def test_nothing_that_a_policy_covers_is_reached_in_cleartext(world: World) -> N
         bare = {
             name
             for name, cluster in snapshot.of(CLUSTER).items()
-            if assigned(cluster) in targeted and not cluster.HasField("transport_socket")
+            if port_of(cluster) in targeted and not cluster.HasField("transport_socket")
         }
         assert not bare & snapshot.reached("requests", "terminated", "connections")
 
@@ -251,7 +279,7 @@ def test_nothing_that_asks_for_tls_itself_is_ever_served_in_cleartext(world: Wor
     for snapshot in snapshots(world):
         for cluster in snapshot.of(CLUSTER).values():
             if asked_by(cluster) in asking(world):
-                fails = cluster.type == cluster.STATIC and not cluster.load_assignment.endpoints
+                fails = not assigned(cluster) and not cluster.load_assignment.endpoints
                 assert fails or cluster.HasField("transport_socket")
 
 
@@ -260,8 +288,18 @@ def test_nothing_that_asks_for_tls_itself_is_ever_served_in_cleartext(world: Wor
 def test_a_port_that_says_tls_is_reached_by_nobody_who_cannot_speak_it(world: World) -> None:
     uncovered = encrypted(world) - covered(world)
     for snapshot in snapshots(world):
-        found = {name for name, cluster in snapshot.of(CLUSTER).items() if assigned(cluster) in uncovered}
+        found = {name for name, cluster in snapshot.of(CLUSTER).items() if port_of(cluster) in uncovered}
         assert not found & snapshot.reached("requests", "terminated")
+
+
+@over_many_worlds
+@given(worlds())
+def test_no_name_is_looked_up_that_nobody_permits_or_that_leads_back(world: World) -> None:
+    for gateway, resources in translate(world).gateways.items():
+        for cluster in Snapshot(resources).of(CLUSTER).values():
+            if cluster.HasField("cluster_type"):
+                assert permitting(world, gateway)
+                assert looked_up(cluster).address == "pay.example.com."
 
 
 @over_many_worlds

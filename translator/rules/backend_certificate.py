@@ -26,7 +26,7 @@ class Hop(NamedTuple):
 
     backend: Backend
     shown: Name | Refused | None = None  # where no policy opens TLS, there is nothing to show
-    forbidden: Refused | None = None
+    forbidden: Refused | None = None  # why this Gateway may not lead there
 
     def __str__(self) -> str:
         """Name the cluster as its backend is named: a Gateway's Envoys know one way to each."""

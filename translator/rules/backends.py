@@ -13,6 +13,7 @@ from translator.objects.x_backend import X_GROUP, BackendSpec, XBackend
 from translator.rules import x_backends
 from translator.rules.backend_tls import winner
 from translator.rules.endpoints import service_port
+from translator.rules.external_names import unsafe
 from translator.rules.grants import Pointee, Pointer, permitted
 from translator.rules.insecure_verification import Weakness, weakness
 from translator.verdict import Refused
@@ -35,6 +36,7 @@ class Backend(NamedTuple):
     protocol: Protocol
     policy: Name | None  # the BackendTLSPolicy that won this port: what TLS must prove there, or why it fails
     own_tls: bool = False  # the backend says itself what TLS must prove there
+    by_name: bool = False  # it is found by a DNS name, where a Gateway may lead to such
     weakness: Weakness | None = None  # what it leaves out of the proof
 
     def __str__(self) -> str:
@@ -144,12 +146,12 @@ def _service(
     service = world.get(Service, pointee.name)
     if service is None:
         return Refused("BackendNotFound", f"Service {pointee.name} does not exist")
-    if service.spec.type == "ExternalName":
-        return Refused(
-            "BackendNotFound", f"Service {pointee.name} is an ExternalName, which is not supported yet"
-        )
     transport = "UDP" if traffic is Traffic.UDP else "TCP"
-    return _speak(world, ServicePort(pointee.name, port, transport), traffic)
+    spoken = _speak(world, ServicePort(pointee.name, port, transport), traffic)
+    if service.spec.type != "ExternalName" or isinstance(spoken, Refused):
+        return spoken
+    refusal = unsafe(service.spec.external_name)
+    return _about(refusal, pointee) if refusal else spoken._replace(by_name=True)
 
 
 def _x_backend(
@@ -166,7 +168,8 @@ def _x_backend(
     if spoken is None:
         said = f"XBackend {name} says protocol {found.protocol}"
         return Refused("UnsupportedProtocol", f"{said}, which is not spoken by {traffic.value}")
-    return Backend(x_backends.port_of(name, found), spoken, None, own_tls)
+    by_name = found.external_hostname is not None
+    return Backend(x_backends.port_of(name, found), spoken, None, own_tls, by_name)
 
 
 def _referred(world: World, pointer: Pointer, name: Name, port: int | None) -> BackendSpec | Refused:
@@ -179,7 +182,11 @@ def _referred(world: World, pointer: Pointer, name: Name, port: int | None) -> B
     if found is None:
         return Refused("BackendNotFound", f"XBackend {name} does not exist")
     refusal = x_backends.refusal(world, name)
-    return Refused(refusal.reason, f"XBackend {name}: {refusal.message}") if refusal else found.spec
+    return _about(refusal, Pointee(X_GROUP, x_backends.KIND, name)) if refusal else found.spec
+
+
+def _about(refusal: Refused, pointee: Pointee) -> Refused:
+    return Refused(refusal.reason, f"{pointee.kind} {pointee.name}: {refusal.message}")
 
 
 def _told(protocol: str | None, traffic: Traffic) -> Protocol | None:

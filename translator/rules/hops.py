@@ -12,9 +12,10 @@ from translator.memo import query
 from translator.names import Name
 from translator.objects.x_backend import XBackend
 from translator.rules import insecure_verification, x_backends
-from translator.rules.backend_certificate import Hop
+from translator.rules.backend_certificate import Hop, shown
 from translator.rules.backend_tls import UpstreamTls, judge
 from translator.rules.backends import Backend, Protocol
+from translator.rules.external_names import forbidden
 from translator.verdict import Refused
 from translator.world import World
 
@@ -27,15 +28,15 @@ class Opening(NamedTuple):
     own: Name | None
 
 
-def hop(world: World, gateway: Name, backend: Backend, shown: Name | Refused | None) -> Hop:
-    """Return how a backend is reached by a Gateway that shows this to the backends of policies."""
+def hop(world: World, gateway: Name, backend: Backend) -> Hop:
+    """Return how a backend is reached by a Gateway."""
+    barred = forbidden(world, gateway, backend.port.owner) if backend.by_name else None
+    if backend.weakness is not None:
+        barred = barred or insecure_verification.forbidden(world, gateway, backend.port.service.namespace)
     if backend.own_tls:
         own = x_backends.judge(world, backend.port.service).value
-        return Hop(backend, own.shown if isinstance(own, x_backends.Own) else None)
-    if backend.weakness is not None:
-        barred = insecure_verification.forbidden(world, gateway, backend.port.service.namespace)
-        return Hop(backend, shown, barred)
-    return Hop(backend, shown if backend.policy else None)
+        return Hop(backend, own.shown if isinstance(own, x_backends.Own) else None, barred)
+    return Hop(backend, shown(world, gateway) if backend.policy else None, barred)
 
 
 @query
@@ -48,9 +49,9 @@ def due(world: World, backend: Backend) -> UpstreamTls | Refused | None:
 
 def openings(world: World, hops: Iterable[Hop]) -> Iterator[Opening]:
     """Name the hops where TLS is opened, which whatever is refused keeps from happening."""
-    for backend, own, refusal in hops:
-        tls = refusal or due(world, backend)
-        if isinstance(tls, UpstreamTls) and not isinstance(own, Refused):
+    for backend, own, barred in hops:
+        tls = due(world, backend)
+        if isinstance(tls, UpstreamTls) and not isinstance(own, Refused) and barred is None:
             yield Opening(backend, tls, own)
 
 

@@ -14,6 +14,7 @@ from translator.objects.listener_set import ListenerSet
 from translator.objects.listeners import Listener, ListenerFilter
 from translator.objects.references import GATEWAY_GROUP
 from translator.rules.backends import Backend
+from translator.rules.external_names import forbidden
 from translator.rules.grants import Pointer
 from translator.rules.listener_sets import Slot, declared
 from translator.rules.questions import Question, question, strange_path
@@ -86,6 +87,8 @@ def _strange(written: ListenerFilter, number: int) -> tuple[Refused, ...]:
 def _question(world: World, slot: Slot, number: int, asked: HTTPExternalAuthFilter) -> Question:
     read = question(world, Pointer(GATEWAY_GROUP, slot.owner.kind, slot.owner.name.namespace), asked)
     whom = read.whom
+    if isinstance(whom, Backend) and whom.by_name:
+        whom = forbidden(world, slot.gateway, whom.port.owner) or whom
     if isinstance(whom, Refused):
         reason = whom.reason if whom.reason == "RefNotPermitted" else "InvalidListenerFilterRef"
         whom = Refused(reason, f"filters.requests[{number}]: {whom.message}")

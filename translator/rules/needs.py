@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from translator.memo import query
 from translator.names import Name, ServicePort
-from translator.rules.backend_certificate import Hop, shown
+from translator.rules.backend_certificate import Hop
 from translator.rules.backend_tls import TrustBundle
 from translator.rules.backends import Backend
 from translator.rules.frontend_validation import ClientTrust
@@ -39,15 +39,14 @@ def needs(world: World, gateway: Name) -> Needs:
     led_to = frozenset(each for chain in chains for each in _backends(world, chain))
     told = (each for each in telemetry(world, gateway).collectors if isinstance(each, Backend))
     backends = led_to.union(told)
-    own = shown(world, gateway)
-    hops = frozenset(hop(world, gateway, each, own) for each in backends)
+    hops = frozenset(hop(world, gateway, each) for each in backends)
     opened = [*openings(world, hops)]
     proved = [each.backend for each in opened if isinstance(each.tls.trust, TrustBundle)]
     return Needs(
         ports=ports,
         tables=frozenset(chain.then for chain in chains if isinstance(chain.then, Table)),
         hops=hops,
-        endpoints=frozenset(each.port for each in backends),
+        endpoints=frozenset(each.port for each in backends if not each.by_name),
         certificates=frozenset(
             (
                 *(name for chain in chains if chain.tls for name in chain.tls.certificates),

@@ -1,10 +1,11 @@
 """What routes are told about themselves, once for each parent of ours."""
 
 from translator.memo import query
-from translator.names import Ref
+from translator.names import Name, Ref
 from translator.rules import listeners
 from translator.rules.attachment import Parent, parents
-from translator.rules.backends import Traffic
+from translator.rules.backends import Backend, Traffic
+from translator.rules.external_names import forbidden
 from translator.rules.http_routes import rules
 from translator.rules.status import ParentStatus, RouteStatus
 from translator.rules.streams import streams, surplus
@@ -35,20 +36,26 @@ def _refused_rules(world: World, route: Ref) -> dict[int, Refused]:
 
 
 @query
-def _unresolved(world: World, route: Ref, traffic: Traffic) -> tuple[str, str] | None:
-    """Return the reason and the message for backendRefs that lead nowhere, if there are any."""
+def _unresolved(world: World, route: Ref, traffic: Traffic, gateway: Name) -> tuple[str, str] | None:
+    """Return the reason and the message for backendRefs that lead nowhere from a Gateway, if any do."""
     if route.kind in listeners.HTTP_KINDS:
         found = [(n, target) for n, read in enumerate(rules(world, route)) for target in read.targets]
     else:
         found = [(0, share.target) for share in streams(world, route, traffic).shares]
-    bad = [(n, target) for n, target in found if isinstance(target, Refused)]
+    bad = [(n, wrong) for n, target in found if (wrong := _wrong(world, target, gateway)) is not None]
     if not bad:
         return None
-    return bad[0][1].reason, "; ".join(dict.fromkeys(f"rules[{n}]: {target.message}" for n, target in bad))
+    return bad[0][1].reason, "; ".join(dict.fromkeys(f"rules[{n}]: {wrong.message}" for n, wrong in bad))
+
+
+def _wrong(world: World, target: Backend | Refused, gateway: Name) -> Refused | None:
+    if isinstance(target, Refused):
+        return target
+    return forbidden(world, gateway, target.port.owner) if target.by_name else None
 
 
 def _parent_status(world: World, route: Ref, parent: Parent) -> ParentStatus:
-    unresolved = _unresolved(world, route, _traffic(world, route, parent))
+    unresolved = _unresolved(world, route, _traffic(world, route, parent), parent.gateway)
     resolved = fails("ResolvedRefs", *unresolved) if unresolved else holds("ResolvedRefs")
     return ParentStatus(
         parent.ref, (_accepted(world, route, parent), resolved, *_partially_invalid(world, route))

@@ -1,15 +1,16 @@
 """What an XBackend's status says: its verdict, once for each Gateway of ours that leads to it."""
 
 from translator.memo import query
-from translator.names import Name
-from translator.objects.x_backend import XBackend
+from translator.names import Name, Ref
+from translator.objects.x_backend import BackendSpec, XBackend
 from translator.rules.backend_tls_status import foreign_entries
 from translator.rules.endpoints import selecting
+from translator.rules.external_names import forbidden
 from translator.rules.gateways import GATEWAY
 from translator.rules.reach import gateways_naming
 from translator.rules.status import ParentRef, ParentStatus, PolicyStatus
-from translator.rules.x_backends import judge, port_of
-from translator.verdict import Condition, holds
+from translator.rules.x_backends import KIND, encrypts, judge, port_of
+from translator.verdict import Condition, fails, holds
 from translator.world import World
 
 MOST_ANCESTORS = 32  # of all controllers together
@@ -21,20 +22,39 @@ def x_backend_status(world: World, x_backend: Name) -> PolicyStatus:
     written = world.must(XBackend, x_backend)
     port = port_of(x_backend, written.spec)
     room = max(0, MOST_ANCESTORS - foreign_entries(written.status))
-    conditions = _conditions(world, x_backend)
     return PolicyStatus(
         tuple(
-            ParentStatus(ParentRef(*GATEWAY, name=gateway.name, namespace=gateway.namespace), conditions)
+            ParentStatus(
+                ParentRef(*GATEWAY, name=gateway.name, namespace=gateway.namespace),
+                _conditions(world, x_backend, gateway),
+            )
             for gateway in gateways_naming(world, port)[:room]
         )
     )
 
 
-def _conditions(world: World, x_backend: Name) -> tuple[Condition, ...]:
-    """Add to what is said about the XBackend itself that nobody knows its pods."""
+def _conditions(world: World, x_backend: Name, gateway: Name) -> tuple[Condition, ...]:
+    """Add to what is said about the XBackend itself what is to be known at this Gateway."""
     accepted, *others = judge(world, x_backend).conditions
-    if accepted.status and not selecting(world, x_backend):
-        unknown = "no Service has this selector, so nobody says where these pods are: create one"
-        message = "; ".join(filter(None, (accepted.message, unknown)))
-        accepted = holds("Accepted", message=message)
-    return (accepted, *others)
+    if not accepted.status:
+        return (accepted, *others)
+    spec = world.must(XBackend, x_backend).spec
+    if spec.external_hostname is not None:
+        barred = forbidden(world, gateway, Ref(KIND, x_backend))
+        if barred is not None:
+            return (fails("Accepted", barred.reason, barred.message), *others)
+    message = "; ".join(filter(None, (accepted.message, _note(world, x_backend, spec))))
+    return (holds("Accepted", message=message), *others)
+
+
+def _note(world: World, x_backend: Name, spec: BackendSpec) -> str:
+    """Say what should be known of an XBackend that is accepted."""
+    if spec.external_hostname is not None:
+        return (
+            ""
+            if encrypts(spec)
+            else "without tls nothing proves who answers to this name, and all can listen"
+        )
+    if selecting(world, x_backend):
+        return ""
+    return "no Service has this selector, so nobody says where these pods are: create one"

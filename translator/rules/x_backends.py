@@ -13,6 +13,7 @@ from translator.names import Name, ServicePort
 from translator.objects.x_backend import X_GROUP, BackendSpec, XBackend
 from translator.rules.backend_tls import UpstreamTls, Wording, read, trusted
 from translator.rules.certificates import server_certificate
+from translator.rules.external_names import unsafe
 from translator.rules.grants import Pointee, Pointer, permitted
 from translator.rules.insecure_verification import SKIP
 from translator.verdict import Refused, Verdict, fails, holds
@@ -68,8 +69,10 @@ def _nowhere(spec: BackendSpec) -> Refused | None:
             return None
         case "EndpointSelector":
             return Refused("UnsupportedValue", "endpointSelector: labels are needed")
+        case "ExternalHostname" if spec.external_hostname is not None:
+            return unsafe(spec.external_hostname.hostname)
         case other:
-            return Refused("UnsupportedValue", f"type {other} is not supported yet")
+            return Refused("UnsupportedValue", f"type {other}: what it needs is not there")
 
 
 def encrypts(spec: BackendSpec) -> bool:
