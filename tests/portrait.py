@@ -212,7 +212,7 @@ def _redirect(action: route_components_pb2.RedirectAction) -> str:
 
 
 def _changes(route: route_components_pb2.Route) -> Iterator[str]:
-    for each in route.typed_per_filter_config.values():
+    for _, each in sorted(route.typed_per_filter_config.items()):
         yield from _filtered(opened(each))
     yield from _rewrites(route.route)
     yield from _tries(route.route)
