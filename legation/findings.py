@@ -32,6 +32,7 @@ REMEDIES = MappingProxyType({
     "HostnameConflict": "give each listener of the port a hostname of its own",
     "ProtocolConflict": "give listeners of different protocols different ports",
     "PortUnavailable": "choose another port",
+    "InsecureVerificationForbidden": "pin the backend instead: `legation pin HOST:PORT` prints how",
     "UnsupportedVersion": f"install the CRDs of Gateway API {SUPPORTED}",
 })  # fmt: skip
 

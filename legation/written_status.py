@@ -5,6 +5,7 @@ from msgspec import Struct, structs
 
 PENDING = "Pending"
 OWN_PREFIX = "legation.dev/"
+VERIFICATION_DEGRADED = f"{OWN_PREFIX}VerificationDegraded"
 BAD_WHEN_TRUE = frozenset({"Conflicted"})
 WARNINGS_WHEN_TRUE = frozenset({"InsecureFrontendValidationMode", "OverlappingTLSConfig", "PartiallyInvalid"})
 
@@ -32,6 +33,11 @@ class Condition(Struct, frozen=True, rename="camel"):
     def is_warning(self) -> bool:
         """Say whether something is done, and somebody should know how."""
         return self.status == "True" and self.is_remark
+
+    @property
+    def is_alarm(self) -> bool:
+        """Say whether something is done that somebody should not miss."""
+        return self.is_warning and self.type == VERIFICATION_DEGRADED
 
     @property
     def is_remark(self) -> bool:

@@ -7,11 +7,13 @@ import structlog
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 
+from legation.audit import degraded
 from legation.pump import Outcome
 from legation.standing import Standing
 from legation.written_status import Condition
 from xds_server.report import Accepted, Overdue, Rejected, Report, TurnedAway
 
+MOST_POLICIES = 100  # that have a series of their own
 LATENCIES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
@@ -86,6 +88,7 @@ class Gauges:
             _family("legation_gateways", "Gateways of ours", "programmed", programmed),
             _family("legation_findings", "What somebody should look at", "group", groups),
             _family("legation_envoys", "Connected Envoys", "gateway", envoys),
+            _degraded(degraded(self._standing.outcome.snapshots)),
         )
 
 
@@ -98,6 +101,21 @@ def _family(name: str, says: str, label: str, tally: Tally[str]) -> Metric:
     family = GaugeMetricFamily(name, says, labels=[label])
     for value, number in sorted(tally.items()):
         family.add_metric([value], number)
+    return family
+
+
+def _degraded(found: Tally[tuple[str, str]]) -> Metric:
+    """Name as many policies as a page of alerts may have; all others are counted together by Gateway."""
+    says = "Ways to backends that are not verified, or not by name"
+    family = GaugeMetricFamily("legation_degraded_hops", says, labels=["gateway", "policy"])
+    named = sorted(found)[:MOST_POLICIES]
+    others = Tally[str]()
+    for gateway, policy in found.keys() - set(named):
+        others[gateway] += found[gateway, policy]
+    for gateway, policy in named:
+        family.add_metric([gateway, policy], found[gateway, policy])
+    for gateway, number in sorted(others.items()):
+        family.add_metric([gateway, "others"], number)
     return family
 
 

@@ -1,6 +1,7 @@
 """The admin port's front door: how things stand in a few lines, and where the rest is."""
 
 from collections import Counter
+from collections.abc import Iterable
 from html import escape
 
 from legation.standing import Standing
@@ -26,7 +27,8 @@ PAGE = """<!doctype html>
 def page(standing: Standing) -> str:
     """Write the page; everything that users named is escaped."""
     gateways = (
-        f"<li>{escape(each.name)}: {escape(_programmed(each.programmed))}" for each in standing.gateways()
+        f"<li>{escape(each.name)}: {escape(_programmed(each.programmed))}{_alarms(each.conditions)}"
+        for each in standing.gateways()
     )
     groups = Counter(each.group for each in standing.found())
     found = ", ".join(f"{number} {escape(group)}" for group, number in sorted(groups.items()))
@@ -42,6 +44,15 @@ def _state(standing: Standing) -> str:
         return "Nothing was read yet."
     stale = ", ".join(escape(str(each)) for each in standing.stale())
     return f"Serving what was known; out of date: {stale}." if stale else "Serving."
+
+
+def _alarms(conditions: Iterable[Condition]) -> str:
+    """Name in red what nobody should miss."""
+    return "".join(
+        f'<br><strong style="color: #b00020">{escape(each.reason)}</strong>: {escape(each.message)}'
+        for each in conditions
+        if each.is_alarm
+    )
 
 
 def _programmed(condition: Condition | None) -> str:

@@ -12,6 +12,8 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from legation.addresses import HostPort
 from legation.admin.metrics import Gauges, Telemetry, exposition
 from legation.admin.page import page
+from legation.audit import as_json as audit_as_json
+from legation.audit import audited
 from legation.standing import NOTHING_COUNTED, Counters, Standing, as_json
 
 Count = Callable[[], Awaitable[Counters]]
@@ -51,6 +53,7 @@ class AdminPort:
             web.get("/readyz", self._readyz),
             web.get("/metrics", self._metrics),
             web.get("/api/v1/status", self._status),
+            web.get("/api/v1/audit", self._audit),
         ])  # fmt: skip
         return app
 
@@ -92,6 +95,10 @@ class AdminPort:
     async def _status(self, _: web.Request) -> web.Response:
         overview = self._standing.overview(await self._count())
         return web.Response(body=as_json(overview), content_type="application/json")
+
+    async def _audit(self, _: web.Request) -> web.Response:
+        hops = audited(self._standing.outcome.snapshots)
+        return web.Response(body=audit_as_json(hops), content_type="application/json")
 
 
 @asynccontextmanager

@@ -11,7 +11,7 @@ from rich.live import Live
 
 from legation.addresses import HostPort
 from legation.cli.drawing import drawn, print_findings, print_overview
-from legation.cli.terminal import PROBLEMS, fail, out
+from legation.cli.terminal import CANNOT_TELL, PROBLEMS, fail, out
 from legation.standing import Overview, read_overview
 
 WITHIN = aiohttp.ClientTimeout(total=5)
@@ -20,7 +20,7 @@ LOOK_AGAIN = 1.0  # seconds
 
 def show(admin: HostPort, *, as_json: bool) -> None:
     """Show the answer once; say by the exit code whether anything is refused."""
-    written = asyncio.run(_ask(admin))
+    written = asyncio.run(ask(admin, "status"))
     overview = _read(written)
     if as_json:
         typer.echo(msgspec.json.format(written).decode())
@@ -38,24 +38,26 @@ def watch_live(admin: HostPort) -> None:
 
 
 async def _watch(admin: HostPort) -> None:
-    overview = _read(await _ask(admin))
+    overview = _read(await ask(admin, "status"))
     with Live(drawn(overview), auto_refresh=False) as live:
         while True:
             await asyncio.sleep(LOOK_AGAIN)
-            live.update(drawn(_read(await _ask(admin))), refresh=True)
+            live.update(drawn(_read(await ask(admin, "status"))), refresh=True)
 
 
-async def _ask(admin: HostPort) -> bytes:
-    url = f"http://{admin}/api/v1/status"
+async def ask(admin: HostPort, what: str, code: int = CANNOT_TELL) -> bytes:
+    """Return what the admin port says about something; exit with this code where it says nothing."""
+    url = f"http://{admin}/api/v1/{what}"
     try:
         async with aiohttp.ClientSession(timeout=WITHIN) as session, session.get(url) as answer:
             if answer.status != HTTPStatus.OK:
-                fail(f"{url} answers {answer.status}", "is it the admin port of `legation up`?")
+                fail(f"{url} answers {answer.status}", "is it the admin port of `legation up`?", code=code)
             return await answer.read()
     except (OSError, aiohttp.ClientError, TimeoutError) as error:
         fail(
             f"nobody answers at {url}: {error}",
             "is `legation up` running? Name its port with --admin HOST:PORT",
+            code=code,
         )
 
 

@@ -31,15 +31,16 @@ def drawn(overview: Overview) -> RenderableType:
     return Group(*parts)
 
 
-def _table(*columns: str) -> Table:
+def columns(*titles: str) -> Table:
+    """Begin a table as all commands draw them."""
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
+    for title in titles:
+        table.add_column(title, overflow="fold")
     return table
 
 
 def _gateways(gateways: tuple[Gateway, ...]) -> Table:
-    table = _table("GATEWAY", "AT", "LISTENERS", "STATUS")
+    table = columns("GATEWAY", "AT", "LISTENERS", "STATUS")
     for each in gateways:
         listeners = ", ".join(f"{one.name} ({one.attached_routes})" for one in each.listeners)
         table.add_row(each.name, "\n".join(each.bound), listeners, _conditions(each.conditions))
@@ -47,7 +48,7 @@ def _gateways(gateways: tuple[Gateway, ...]) -> Table:
 
 
 def _envoys(gateways: tuple[Gateway, ...]) -> Table:
-    table = _table("ENVOY OF", "NODE", "CONNECTED", "HOLDS", "LAST REJECTION")
+    table = columns("ENVOY OF", "NODE", "CONNECTED", "HOLDS", "LAST REJECTION")
     for gateway in gateways:
         for each in gateway.envoys:
             table.add_row(
@@ -59,7 +60,7 @@ def _envoys(gateways: tuple[Gateway, ...]) -> Table:
 
 
 def _handshakes(gateways: tuple[Gateway, ...]) -> Table:
-    table = _table("TLS TO", "BY", "HANDSHAKES", "REFUSED")
+    table = columns("TLS TO", "BY", "HANDSHAKES", "REFUSED")
     for gateway in gateways:
         for each in gateway.handshakes:
             refused = ", ".join(f"{number} {why}" for why, number in each.failed.items())
@@ -78,7 +79,7 @@ def _nack(envoy: Envoy) -> str:
 
 
 def _attached(title: str, attached: tuple[Attached, ...]) -> Table:
-    table = _table(title.upper(), "BY", "STATUS")
+    table = columns(title.upper(), "BY", "STATUS")
     for each in attached:
         table.add_row(f"{each.kind} {each.name}", "" if each.by else "nobody", "")
         for about in each.by:
@@ -90,7 +91,7 @@ def _conditions(conditions: tuple[Condition, ...]) -> Text:
     """Name the conditions; say more of those that somebody should look at."""
     lines = Text()
     for each in conditions:
-        colour = "yellow" if each.is_warning else "red" if each.is_bad else "green"
+        colour = "red" if each.is_bad or each.is_alarm else "yellow" if each.is_warning else "green"
         notable = each.is_bad or each.is_warning
         words = f"{each.type}={each.status} {each.reason}: {each.message}" if notable else each.type
         lines.append(("\n" if notable and lines.plain else " " if lines.plain else "") + words, style=colour)

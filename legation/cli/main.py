@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from legation.cli import bootstrap, check, run, status, translate, up
+from legation.cli import audit, bootstrap, check, pin, run, status, translate, up
 
 # gRPC takes no bound for versions of TLS, only cipher suites of 1.2, and those once, when it is imported:
 # with nothing but one that needs a shared key, which nobody has, 1.3 is all that is left.
@@ -30,6 +30,8 @@ app.command("run", epilog=run.EXAMPLES)(run.run)
 app.command("translate", epilog=translate.EXAMPLES)(translate.translate)
 app.command("check", epilog=check.EXAMPLES)(check.check)
 app.command("status", epilog=status.EXAMPLES)(status.status)
+app.command("audit", epilog=audit.EXAMPLES)(audit.audit)
+app.command("pin", epilog=pin.EXAMPLES)(pin.pin)
 app.command("bootstrap", epilog=bootstrap.EXAMPLES)(bootstrap.bootstrap)
 
 

@@ -17,13 +17,13 @@ def out(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, soft_wrap=True, highlight=False, emoji=False)  # `:ab:` is a fingerprint
 
 
-def fail(what: str, remedy: str = "") -> NoReturn:
-    """Say on stderr what is in the way, and what to do; exit with 2."""
+def fail(what: str, remedy: str = "", code: int = CANNOT_TELL) -> NoReturn:
+    """Say on stderr what is in the way, and what to do; exit."""
     console = out(stderr=True)
     console.print(f"[red]error:[/red] {escape(what)}")
     if remedy:
         console.print(f"  {escape(remedy)}")
-    raise typer.Exit(CANNOT_TELL)
+    raise typer.Exit(code)
 
 
 def host_port(text: str | HostPort) -> HostPort:

@@ -17,7 +17,9 @@ from tests.k8s_watch.faults import Json, refusing
 from tests.k8s_watch.faulty_api import FaultyApi, serving
 from tests.k8s_watch.listener import reached, running
 from translator.names import Name, Ref
+from translator.rules.degraded import CONDITION as DEGRADED
 from translator.rules.gateways import CONTROLLER
+from translator.rules.insecure_verification import FORBIDDEN
 from translator.translate import Mistake
 
 STORE = Ref("HTTPRoute", Name("shop", "store"))
@@ -55,6 +57,25 @@ def test_what_turned_bad_is_told_with_reason_message_place_and_remedy() -> None:
         "by Gateway shop/edge: ResolvedRefs=False: no Service pay "
         "(create the Service, or correct the backendRef)"
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        (GOOD, parents(said("Accepted", "False", FORBIDDEN)), FORBIDDEN),
+        (
+            GOOD,
+            parents(said("Accepted", "True"), said(DEGRADED, "True", "VerificationSkipped")),
+            "VerificationSkipped",
+        ),
+    ],
+    ids=["forbidden", "permitted"],
+)
+def test_unverified_backends_are_warned_of_whether_or_not_they_are_permitted(
+    before: bytes, after: bytes, reason: str
+) -> None:
+    [told] = happenings(wrote(before, after))
+    assert (told.type, told.reason) == ("Warning", reason)
 
 
 @pytest.mark.parametrize(

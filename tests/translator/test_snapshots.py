@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tests.messages import read, within
 from tests.worlds import Put, after, puts, thing, worlds
 from translator.envoy.clusters import REFUSED
+from translator.envoy.proofs import Grade, is_weak, proof
 from translator.envoy.resource import CLUSTER, ENDPOINTS, LISTENER, ROUTES, SECRET, Resource
 from translator.envoy.upstream_tls import SYSTEM_ROOTS
 from translator.names import Name
@@ -32,6 +33,8 @@ from translator.translate import Resources, translate
 from translator.world import World
 
 SAYS_TLS = ("https", "kubernetes.io/wss")
+WEAK, STRONG = (Grade.UNVERIFIED, Grade.ANY_NAME), (Grade.PINNED, Grade.VERIFIED)
+BARE = (Grade.CLEARTEXT, Grade.RELAYED)
 UNDEMANDING = tuple(
     thing(
         "BackendTLSPolicy",
@@ -339,6 +342,22 @@ def test_less_is_proved_only_where_every_operator_permits_it(asking: Put, change
                 assert permits(world, gateway)
                 assert name.endswith(("/unverified", "/any-name"))
                 assert cluster.metadata.filter_metadata["legation.dev"]["verification"] in name
+
+
+@over_many_worlds
+@given(st.sampled_from(UNDEMANDING), st.lists(puts(), max_size=12))
+def test_an_audit_grades_every_cluster_as_its_bytes_are(asking: Put, changes: list[Put]) -> None:
+    for resources in translate(after((asking, *changes))).gateways.values():
+        for name, cluster in Snapshot(resources).of(CLUSTER).items():
+            graded = proof(resources[CLUSTER][name].body).grade
+            has_tls, leads = (
+                cluster.HasField("transport_socket"),
+                bool(cluster.load_assignment.endpoints or assigned(cluster)),
+            )
+            assert (graded in WEAK) == (is_weak(name) and has_tls)
+            assert graded not in STRONG or (has_tls and fully_proved(cluster))
+            assert (graded is Grade.REFUSED) == (not leads)
+            assert (graded in BARE) == (leads and not has_tls)
 
 
 @over_random_worlds

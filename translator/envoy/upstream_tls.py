@@ -21,6 +21,8 @@ from translator.rules.backends import Protocol
 SYSTEM_ROOTS = "legation/system-roots"  # every bootstrap has it: the roots are those of Envoy's own machine
 VERSIONS = (("1.2", common_pb2.TlsParameters.TLSv1_2), ("1.3", common_pb2.TlsParameters.TLSv1_3))
 
+ANY_LABEL = "[a-z0-9_-]+"
+
 # A resumed session proves nothing anew: not the chain, not the name, not that the certificate is still valid.
 # Envoy drops its sessions when the trust it was served changes, but not when a certificate expires.  So none
 # is kept: every connection begins with a full handshake, and the pool reuses connections.
@@ -119,5 +121,13 @@ def _pattern(dns: str) -> str:
     label, dot, rest = dns.partition(".")
     if not dot:
         return f"(?i){re.escape(dns)}"
-    first = "[a-z0-9_-]+" if label == "*" else re.escape(label)
+    first = ANY_LABEL if label == "*" else re.escape(label)
     return rf"(?i)({first}|\*)\.{re.escape(rest)}"
+
+
+def proved_name(matcher: common_pb2.SubjectAltNameMatcher) -> str:
+    """Read a matcher back into the name that it was made of."""
+    exact, regex = str(matcher.matcher.exact), str(matcher.matcher.safe_regex.regex)
+    pattern = regex.removeprefix("(?i)").removeprefix("(")
+    plain = pattern.replace(r"|\*)", "", 1).replace(ANY_LABEL, "*", 1)
+    return exact or re.sub(r"\\(.)", r"\1", plain)

@@ -1,0 +1,70 @@
+"""Prints pins as a policy takes them."""
+
+from pathlib import Path
+
+import msgspec
+import typer
+
+from legation.addresses import HostPort
+from legation.cli.terminal import NO_ADDRESS, fail, host_port
+from legation.fingerprints import Fingerprint, Unusable, held_in, shown_at
+
+EXAMPLE = "pay.internal"
+OF_A_SERVER = "# Nobody vouched for it: compare it with what the backend's owner says.\n"
+POLICY = """spec:
+  validation:
+    hostname: {name}
+    wellKnownCACertificates: legation.dev/pinned
+  options:
+    legation.dev/pinned-public-key-sha256: "{found.public_key_sha256}"
+"""
+CERTIFICATE = """    # or the certificate, which each renewal changes; of pins of both forms one is enough:
+    # legation.dev/pinned-certificate-sha256: "{found.certificate_sha256}"
+"""
+BACKUP = """# Add the pin of a key in reserve after a comma, or the backend's next key fails every request:
+#   openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out spare.key
+#   openssl pkey -in spare.key -pubout -out spare.pub
+#   legation pin spare.pub
+"""
+
+
+def print_pins(source: Path | str, server_name: str | None, *, as_json: bool) -> None:
+    """Print what is found; what the policy needs besides is there to be filled in."""
+    found = _read(source) if isinstance(source, Path) else shown_at(_place(source), server_name)
+    if isinstance(found, Unusable):
+        fail(f"{source}: {found.why}" if isinstance(source, Path) else found.why)
+    if as_json:
+        typer.echo(msgspec.json.format(msgspec.json.encode(found)).decode())
+    else:
+        typer.echo(_written(found, source, server_name), nl=False)
+
+
+def _written(found: Fingerprint, source: Path | str, server_name: str | None) -> str:
+    is_shown = not isinstance(source, Path)
+    return "".join((
+        f"# {found.what}, {'shown by' if is_shown else 'from'} {source}\n",
+        OF_A_SERVER if is_shown else "",
+        POLICY.format(name=server_name or _name(source), found=found),
+        CERTIFICATE.format(found=found) if found.certificate_sha256 else "",
+        BACKUP,
+    ))  # fmt: skip
+
+
+def _name(source: Path | str) -> str:
+    """Return the name that a backend was reached by, if it is one that a policy may ask for."""
+    host = "" if isinstance(source, Path) else _place(source).host
+    return EXAMPLE if not host or ":" in host or host.replace(".", "").isdecimal() else host
+
+
+def _read(path: Path) -> Fingerprint | Unusable:
+    try:
+        return held_in(path.read_bytes())
+    except OSError as error:
+        return Unusable(f"it cannot be read: {error.strerror}")
+
+
+def _place(source: str) -> HostPort:
+    try:
+        return host_port(source)
+    except typer.BadParameter:
+        fail(f"{source} is no file, and no address", NO_ADDRESS)

@@ -1,0 +1,93 @@
+"""Pins of what a backend shows, or of what a file holds: certificates, requests for them, and public keys."""
+
+import re
+import socket
+import ssl
+from base64 import b64encode
+from hashlib import sha256
+
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
+from msgspec import Struct
+
+from legation.addresses import HostPort
+
+WITHIN = 10.0  # seconds
+_BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]{1,40})-----.+?-----END \1-----", re.DOTALL)
+_REQUESTS = ("CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST")
+
+
+class Fingerprint(Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What may be pinned of a certificate; a public key alone, or a request, has no certificate yet."""
+
+    what: str
+    public_key_sha256: str
+    certificate_sha256: str = ""
+
+
+class Unusable(Struct, frozen=True):
+    """Why there is nothing to pin."""
+
+    why: str
+
+
+def shown_at(place: HostPort, server_name: str | None) -> Fingerprint | Unusable:
+    """Ask a server for its certificate, believing whatever it shows: whoever pins it must compare."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        with (
+            socket.create_connection((place.host, place.port), timeout=WITHIN) as connection,
+            context.wrap_socket(connection, server_hostname=server_name or place.host) as secured,
+        ):
+            shown = secured.getpeercert(binary_form=True)
+    except OSError as error:
+        return Unusable(f"{place} shows no certificate: {error}")
+    if not shown:
+        return Unusable(f"{place} shows no certificate")
+    return _of_certificate(x509.load_der_x509_certificate(shown))
+
+
+def held_in(text: bytes) -> Fingerprint | Unusable:
+    """Read the first block of a PEM file, which is the backend's own where a chain follows."""
+    found = _BLOCK.search(text)
+    if found is None:
+        return Unusable("it holds no PEM: name a certificate, a request for one, or a public key")
+    block, kind = found[0], found[1].decode()
+    if kind.endswith("PRIVATE KEY"):
+        return Unusable(
+            "it holds a private key, which is not read: openssl pkey -in FILE -pubout prints its other half"
+        )
+    try:
+        return _of_block(block, kind)
+    except (ValueError, UnsupportedAlgorithm) as error:
+        return Unusable(f"its {kind} cannot be read: {error}")
+
+
+def _of_block(block: bytes, kind: str) -> Fingerprint | Unusable:
+    if kind == "CERTIFICATE":
+        return _of_certificate(x509.load_pem_x509_certificate(block))
+    if kind in _REQUESTS:
+        request = x509.load_pem_x509_csr(block)
+        return Fingerprint(f"request of {_subject(request.subject)}", _pin(request.public_key()))
+    if kind == "PUBLIC KEY":
+        return Fingerprint("public key", _pin(load_pem_public_key(block)))
+    return Unusable(f"its {kind} is neither a certificate, nor a request for one, nor a public key")
+
+
+def _of_certificate(certificate: x509.Certificate) -> Fingerprint:
+    what = f"certificate of {_subject(certificate.subject)}, until {certificate.not_valid_after_utc:%Y-%m-%d}"
+    digest = sha256(certificate.public_bytes(Encoding.DER)).digest()
+    return Fingerprint(what, _pin(certificate.public_key()), digest.hex(":").upper())
+
+
+def _pin(key: PublicKeyTypes) -> str:
+    """Write the digest of a public key as RFC 7469 does."""
+    public = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return b64encode(sha256(public).digest()).decode()
+
+
+def _subject(name: x509.Name) -> str:
+    return name.rfc4514_string() or "nobody by its subject"

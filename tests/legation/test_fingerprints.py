@@ -1,0 +1,115 @@
+"""`legation pin`: what it prints is what a policy takes, and what the backend has."""
+
+import json
+import ssl
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from typer.testing import CliRunner
+
+from legation.cli.main import app
+from tests.legation.running import run as run_process
+from tests.loopback import Backend, http_backend, server_tls
+from tests.pki import Authority
+from translator.rules.tls_options import TlsOptions, read_options
+
+ROOT = Authority("root")
+PAY = ROOT.issue(dns=["pay.internal"], common_name="pay")
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    """Run the command in this process."""
+    done = CliRunner().invoke(app, ["pin", *arguments], env={"TERM": "dumb", "COLUMNS": "100"})
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+    return done.exit_code, done.stdout, done.stderr
+
+
+@pytest_asyncio.fixture
+async def backend(tmp_path: Path) -> AsyncIterator[Backend]:
+    context: ssl.SSLContext = server_tls(PAY, tmp_path)
+    async with http_backend("pay", context) as backend:
+        yield backend
+
+
+def written(tmp_path: Path, text: str | bytes) -> str:
+    path = tmp_path / "a.pem"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return str(path)
+
+
+async def test_what_a_backend_shows_is_printed_as_a_policy_takes_it(backend: Backend) -> None:
+    code, text, _ = await run_process("pin", f"127.0.0.1:{backend.port}")
+    assert code == 0
+    spec = yaml.safe_load(text)["spec"]
+    assert spec["validation"] == {
+        "hostname": "pay.internal",
+        "wellKnownCACertificates": "legation.dev/pinned",
+    }
+    options = read_options(spec["options"])
+    assert isinstance(options, TlsOptions)
+    assert options.pins.public_keys == (PAY.key_pin,)
+    with_both = yaml.safe_load(text.replace("# legation.dev/", "legation.dev/"))["spec"]["options"]
+    both = read_options(with_both)
+    assert isinstance(both, TlsOptions)
+    assert both.pins.certificates == (PAY.certificate_pin,)
+    assert "Nobody vouched for it" in text
+    assert "legation pin spare.pub" in text
+
+
+async def test_the_name_that_is_asked_for_stands_in_the_policy(backend: Backend) -> None:
+    _, text, _ = await run_process("pin", "--server-name", "till.shop.test", f"127.0.0.1:{backend.port}")
+    assert yaml.safe_load(text)["spec"]["validation"]["hostname"] == "till.shop.test"
+
+
+def test_of_a_chain_the_first_certificate_is_pinned(tmp_path: Path) -> None:
+    chain = f"anything before\n{PAY.pem}{ROOT.pem}"
+    code, text, _ = run("-o", "json", written(tmp_path, chain))
+    assert code == 0
+    found = json.loads(text)
+    assert found["publicKeySha256"] == PAY.key_pin
+    assert found["certificateSha256"].replace(":", "").lower() == PAY.certificate_pin
+    assert found["what"].startswith("certificate of CN=pay, until 20")
+
+
+def test_a_key_in_reserve_is_pinned_before_it_has_a_certificate(tmp_path: Path) -> None:
+    public = PAY.key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    request = (
+        x509.CertificateSigningRequestBuilder()
+        .subject_name(x509.Name([]))
+        .sign(PAY.key, hashes.SHA256())
+        .public_bytes(Encoding.PEM)
+    )
+    for text in (public, request):
+        code, printed, _ = run(written(tmp_path, text))
+        assert code == 0
+        assert yaml.safe_load(printed)["spec"]["options"] == {
+            "legation.dev/pinned-public-key-sha256": PAY.key_pin
+        }
+        assert "pinned-certificate-sha256" not in printed
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (PAY.key_pem, "private key, which is not read"),
+        ("nothing", "holds no PEM"),
+        ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "CERTIFICATE cannot be read"),
+        ("-----BEGIN X509 CRL-----\nAAAA\n-----END X509 CRL-----\n", "neither a certificate"),
+    ],
+    ids=["key", "text", "broken", "other"],
+)
+def test_what_cannot_be_pinned_is_said(tmp_path: Path, text: str, says: str) -> None:
+    code, out, err = run(written(tmp_path, text))
+    assert (code, out) == (2, "")
+    assert says in " ".join(err.split())
+
+
+def test_an_address_without_a_server_and_a_file_that_is_not_there_are_said() -> None:
+    assert "shows no certificate" in run("127.0.0.1:1")[2]
+    assert "is no file, and no address" in " ".join(run("nowhere.pem")[2].split())
