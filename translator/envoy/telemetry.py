@@ -28,6 +28,7 @@ OF_CONNECTIONS = MappingProxyType({
     "cluster": "%UPSTREAM_CLUSTER%",
     "endpoint": "%UPSTREAM_HOST%",
     "policy": "%METADATA(CLUSTER:legation.dev:policy)%",
+    "verification": "%METADATA(CLUSTER:legation.dev:verification)%",  # what is left out of the proof
     "backend_tls": "%UPSTREAM_TLS_VERSION%",
     "backend_cipher": "%UPSTREAM_TLS_CIPHER%",
     "backend_subject": "%UPSTREAM_PEER_SUBJECT%",

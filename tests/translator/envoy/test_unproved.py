@@ -1,4 +1,4 @@
-"""Streams to backends that are not fully verified have an end, which nothing but time brings about."""
+"""Streams to backends that are not fully verified end by themselves, and logs say what they were."""
 
 import asyncio
 import json
@@ -12,7 +12,7 @@ import pytest
 from tests.envoy_validate import runnable
 from tests.loopback import LOOPBACK, server_tls
 from tests.pki import self_signed
-from tests.real_envoy import running_envoy
+from tests.real_envoy import RunningEnvoy, running_envoy, until
 from tests.translator.envoy.plans import BOUND, EDGE, TABLE, Hop, Plans, bodies, build
 from translator.names import Name, ServicePort
 from translator.rules.backend_tls import Anybody, PinsAlone, UpstreamTls
@@ -25,11 +25,13 @@ from translator.rules.pins import Pins
 from translator.rules.ports import Bound, HttpPort, Site, TcpPort
 from translator.rules.streams import Streams
 from translator.rules.tables import Entry
+from translator.rules.telemetry import Telemetry
 
 pytestmark = pytest.mark.envoy
 
 TCP, PROVED = Bound(EDGE, 5432), Bound(EDGE, 5433)
 ENDS_WITHIN = 30.0
+WRITTEN, SOON = Telemetry(stdout="JSON"), ("--file-flush-interval-msec", "20")
 UPGRADE = b"GET / HTTP/1.1\r\nhost: any.test\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n"
 SWITCHED = b"HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n"
 PAY = self_signed(dns=["pay.test"])
@@ -65,9 +67,9 @@ def plans(port: int) -> Plans:
     entry = Entry(HttpMatch(PathPrefix("/")), HttpRule(Forward((Share(requests, 1),))), "rule 0")
     return Plans(
         {
-            BOUND: Site((LOOPBACK,), 0, HttpPort(TABLE)),
-            TCP: Site((LOOPBACK,), 0, TcpPort(Streams((Share(connections, 1),)))),
-            PROVED: Site((LOOPBACK,), 0, TcpPort(Streams((Share(pinned, 1),)))),
+            BOUND: Site((LOOPBACK,), 0, HttpPort(TABLE), telemetry=WRITTEN),
+            TCP: Site((LOOPBACK,), 0, TcpPort(Streams((Share(connections, 1),))), telemetry=WRITTEN),
+            PROVED: Site((LOOPBACK,), 0, TcpPort(Streams((Share(pinned, 1),))), telemetry=WRITTEN),
         },
         {TABLE: {"*": [entry]}},
         (Hop(requests, at, unverified), Hop(connections, at, unverified), Hop(pinned, at, proved)),
@@ -96,7 +98,7 @@ async def test_upgraded_requests_and_connections_end_and_proved_ones_last(tmp_pa
     async with (
         asyncio.timeout(ENDS_WITHIN),
         echoing(tmp_path) as port,
-        running_envoy(hastened(runnable(bodies(build(plans(port)))))) as envoy,
+        running_envoy(hastened(runnable(bodies(build(plans(port))))), *SOON) as envoy,
     ):
         upgraded, connected, proved = [
             await asyncio.open_connection(LOOPBACK, await envoy.listener_port(str(each)))
@@ -110,3 +112,21 @@ async def test_upgraded_requests_and_connections_end_and_proved_ones_last(tmp_pa
             writer.close()
         assert await said(proved, b"more") == b"more"
         proved[1].close()
+        assert await verifications(envoy) == {
+            str(BOUND): "unverified",
+            str(TCP): "unverified",
+            str(PROVED): None,
+        }
+
+
+async def verifications(envoy: RunningEnvoy) -> dict[str, str | None]:
+    """Return what the access log says of each listener's backend, once it says something of all."""
+    read: dict[str, str | None] = {}
+
+    async def all_there() -> bool:
+        lines = [line for line in envoy.log.read_text().splitlines() if line.startswith("{")]
+        read.update({each["listener"]: each["verification"] for each in map(json.loads, lines)})
+        return len(read) == len((BOUND, TCP, PROVED))
+
+    await until(all_there, within=ENDS_WITHIN)
+    return read
