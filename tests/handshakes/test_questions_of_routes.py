@@ -274,3 +274,16 @@ async def test_who_is_asked_by_tls_is_told_nothing_before_its_proof(stage: Stage
         assert await stage.ask("/asked") == HTTPStatus.SERVICE_UNAVAILABLE
         assert len(proved.told) == 1
         assert not proved.tap.cleartext
+
+
+async def test_who_is_asked_by_grpc_is_asked_nothing_without_the_proof_that_a_policy_wants(
+    stage: Stage,
+) -> None:
+    wants = policy("call", trusting("root"))
+    stage.rig.apply(*AUTHORITIES, wants)
+    await stage.rig.settled()
+    assert await stage.ask("/call") == HTTPStatus.SERVICE_UNAVAILABLE
+    assert stage.questions == [0, 0, 0, 0]
+    stage.rig.delete(wants)
+    await stage.rig.settled()
+    assert await stage.ask("/call") == ANSWERED
