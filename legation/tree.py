@@ -26,7 +26,7 @@ from translator.rules.hops import due
 from translator.rules.http_routes import Fail, Forward, HttpRule, Split
 from translator.rules.matches import HttpMatch, Named, PathExact, PathPattern, PathPrefix
 from translator.rules.mirrors import ALL, Mirror
-from translator.rules.ports import Bound, HttpPort, TcpPort, TlsPort, UdpPort, site, sites
+from translator.rules.ports import Bound, HttpPort, QuicPort, TcpPort, TlsPort, UdpPort, site, sites
 from translator.rules.streams import Streams
 from translator.rules.tables import Entry, Table, hostnames, virtual_host
 from translator.verdict import Refused
@@ -62,6 +62,9 @@ def _add_port(tree: Tree, world: World, bound: Bound) -> None:
             _add_shares(tree.add(Text(f":{stands.port} TCP")), world, streams.shares)
         case UdpPort(streams):
             _add_shares(tree.add(Text(f":{stands.port} UDP")), world, streams.shares)
+        case QuicPort(chains):
+            names = ", ".join(chain.hostname or "any name" for chain in chains)
+            tree.add(Text(f":{stands.port} HTTP/3 for {names}, as over TLS"))
         case TlsPort(chains):
             port = tree.add(Text(f":{stands.port} TLS"))
             for chain in chains:

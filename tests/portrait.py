@@ -313,14 +313,21 @@ def _stands(listener: listener_pb2.Listener) -> Iterator[str]:
 
 
 def _client(chain: listener_components_pb2.FilterChain, names: str) -> str:
+    if chain.transport_socket.name.endswith("quic"):
+        context = opened(chain.transport_socket.typed_config).downstream_tls_context
+        return f"QUIC for {names or 'any other name'}{_ended(context)}"
     if chain.filter_chain_match.transport_protocol != "tls":
         return "anything"
     said = f"TLS for {names or 'any other name'}"
     if not chain.HasField("transport_socket"):
         return f"{said}, passed through"
     context = opened(chain.transport_socket.typed_config)
+    return f"{said}{_ended(context)}{_asked(context)}"
+
+
+def _ended(context: tls_pb2.DownstreamTlsContext) -> str:
     shown = context.common_tls_context.tls_certificate_sds_secret_configs
-    return f"{said}, ended with {' '.join(each.name for each in shown)}{_asked(context)}"
+    return f", ended with {' '.join(each.name for each in shown)}"
 
 
 def _asked(context: tls_pb2.DownstreamTlsContext) -> str:
@@ -339,7 +346,7 @@ def _network(chain: listener_components_pb2.FilterChain) -> Iterable[str]:
     read = opened(last.typed_config)
     if last.name.endswith("http_connection_manager"):
         asked = [_question(each) for each in read.http_filters if each.name.startswith("legation/ask/")]
-        return [f"{''.join(asked)}routes {read.rds.route_config_name}"]
+        return [f"{''.join((*_advertised(read), *asked))}routes {read.rds.route_config_name}"]
     parts = read.weighted_clusters.clusters
     total = sum(part.weight for part in parts)
     longest = read.max_downstream_connection_duration.seconds
@@ -347,6 +354,13 @@ def _network(chain: listener_components_pb2.FilterChain) -> Iterable[str]:
     if read.cluster:
         return [f"{read.cluster}{ends}"]
     return [f"{Fraction(part.weight, total)} {part.name}{ends}" for part in parts]
+
+
+def _advertised(manager: Any) -> Iterator[str]:  # noqa: ANN401  generated, without annotations
+    for each in manager.http_filters:
+        if each.name.endswith("header_mutation"):
+            [told] = opened(each.typed_config).mutations.response_mutations
+            yield f"says {told.append.header.key} {told.append.header.value}, then "
 
 
 def _question(asking: Any) -> str:  # noqa: ANN401  generated, without annotations

@@ -431,7 +431,7 @@ SPECS: dict[str, st.SearchStrategy[Json]] = {
         {},
         optional={
             "externalNames": pick("Permit", "Permit", "Forbid"),
-            "clients": pick({"maxConnections": 9}, {"proxyProtocol": "Required"}, {"trustedHops": 1}),
+            "clients": pick({"maxConnections": 9}, {"proxyProtocol": "Required"}, {"http3": "On"}),
             "ports": pick([{"port": 443, "clients": {"requestRate": {"requests": 5}}}]),
             "backendTLS": pick(
                 {"insecureVerification": "Permit"},

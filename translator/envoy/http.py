@@ -16,10 +16,9 @@ from translator.envoy.cors import CORS
 from translator.envoy.durations import duration
 from translator.envoy.encode import encode, packed
 from translator.envoy.forwards import FAULT
-from translator.envoy.limits import requests
 from translator.envoy.sessions import SESSION
 from translator.envoy.telemetry import request_logs, tracing
-from translator.rules.clients import Manners, Rate
+from translator.rules.clients import Manners
 from translator.rules.questions import Question
 from translator.rules.tables import Table
 from translator.rules.telemetry import Telemetry
@@ -74,9 +73,11 @@ PREPARED = encode(
 )
 
 
-def prepared(manners: Manners, told: Telemetry) -> bytes:
+def prepared(manners: Manners, told: Telemetry, *, over_quic: bool) -> bytes:
     """Return what all managers of a port have in common."""
     built = http_connection_manager_pb2.HttpConnectionManager.FromString(PREPARED)
+    if over_quic:
+        built.codec_type = http_connection_manager_pb2.HttpConnectionManager.HTTP3
     common = built.common_http_protocol_options
     common.idle_timeout.CopyFrom(duration(manners.idle))
     common.max_headers_count.value = manners.headers
@@ -93,14 +94,16 @@ def prepared(manners: Manners, told: Telemetry) -> bytes:
 
 
 def manager(
-    table: Table, asked: Sequence[Question], common: bytes, rate: Rate | None
+    table: Table,
+    asked: Sequence[Question],
+    common: bytes,
+    first: Iterable[http_connection_manager_pb2.HttpFilter] = (),
 ) -> listener_components_pb2.Filter:
     """Build the filter that speaks HTTP and sends requests where a route table says."""
     built = http_connection_manager_pb2.HttpConnectionManager.FromString(common)
     if asked:
         _ask_first(built, filters(asked, by_host=not table.listener))
-    if rate is not None:
-        _limit_first(built, rate, str(table))
+    _put_first(built, first)
     built.stat_prefix = built.rds.route_config_name = str(table)
     built.rds.config_source.ParseFromString(OVER_ADS)
     return listener_components_pb2.Filter(
@@ -120,8 +123,11 @@ def _ask_first(
     built.http_filters.extend((*asking, *others))
 
 
-def _limit_first(built: http_connection_manager_pb2.HttpConnectionManager, rate: Rate, name: str) -> None:
-    """Refuse what is too much before anybody is asked about it."""
+def _put_first(
+    built: http_connection_manager_pb2.HttpConnectionManager,
+    first: Iterable[http_connection_manager_pb2.HttpFilter],
+) -> None:
+    """Have filters see requests before anybody is asked about them."""
     others = [*built.http_filters]
     del built.http_filters[:]
-    built.http_filters.extend((requests(rate, name), *others))
+    built.http_filters.extend((*first, *others))

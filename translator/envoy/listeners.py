@@ -1,22 +1,37 @@
 """Listeners: one for each port of a Gateway, on all of its addresses."""
 
+from collections.abc import Iterator
+
 from envoy.config.core.v3 import address_pb2, base_pb2
 from envoy.config.listener.v3 import listener_components_pb2, listener_pb2
 from envoy.extensions.filters.listener.tls_inspector.v3 import tls_inspector_pb2
+from envoy.extensions.filters.network.http_connection_manager.v3 import http_connection_manager_pb2
 from envoy.extensions.transport_sockets.tls.v3 import common_pb2, tls_pb2
 
 from translator.envoy.asking import whom
 from translator.envoy.config_source import served_secret
 from translator.envoy.encode import encode, packed
 from translator.envoy.http import manager, prepared
-from translator.envoy.limits import connections, proxy_protocol
+from translator.envoy.http3 import QUIC, advertised, socket
+from translator.envoy.limits import connections, proxy_protocol, requests
 from translator.envoy.resource import Resource
 from translator.envoy.secrets import certificate_name
 from translator.envoy.streams import targets, tcp_proxy, udp_proxy
 from translator.envoy.telemetry import collectors
 from translator.memo import query
 from translator.rules.frontend_validation import ClientProof
-from translator.rules.ports import Bound, Chain, HttpPort, Site, TcpPort, Terminate, TlsPort, UdpPort, site
+from translator.rules.ports import (
+    Bound,
+    Chain,
+    HttpPort,
+    QuicPort,
+    Site,
+    TcpPort,
+    Terminate,
+    TlsPort,
+    UdpPort,
+    site,
+)
 from translator.rules.streams import Streams
 from translator.rules.tables import Table
 from translator.world import World
@@ -56,6 +71,8 @@ def build(bound: Bound, stands: Site) -> Resource:
             return _resource(built, (chain,), stands)
         case TlsPort(chains):
             return _tls(built, chains, stands)
+        case QuicPort(chains):
+            return _quic(built, chains, stands)
         case TcpPort(streams):
             chain = Chain(None, None, streams)
             built.filter_chains.append(_chain(chain, str(bound), stands, b""))
@@ -116,6 +133,18 @@ def _resource(built: listener_pb2.Listener, chains: tuple[Chain, ...], stands: S
     )
 
 
+def _quic(built: listener_pb2.Listener, chains: tuple[Chain, ...], stands: Site) -> Resource:
+    """Complete a listener for HTTP/3."""
+    built.udp_listener_config.ParseFromString(QUIC)
+    common = _prepared(stands)
+    for chain in chains:
+        begun = _chain(chain, f"{built.name}/{chain.hostname or '*'}", stands, common)
+        if chain.hostname is not None:
+            begun.filter_chain_match.server_names.append(chain.hostname)
+        built.filter_chains.append(begun)
+    return _resource(built, chains, stands)
+
+
 def _chain(chain: Chain, name: str, stands: Site, common: bytes) -> listener_components_pb2.FilterChain:
     built = listener_components_pb2.FilterChain(name=name)
     manners = stands.manners
@@ -123,26 +152,35 @@ def _chain(chain: Chain, name: str, stands: Site, common: bytes) -> listener_com
         built.filters.append(connections(manners.max_connections, name))
     match chain.then:
         case Table() as table:
-            built.filters.append(manager(table, chain.asked, common, manners.rate))
+            built.filters.append(manager(table, chain.asked, common, _first(chain, name, stands)))
         case Streams() as streams:
             built.filters.append(tcp_proxy(streams, name, manners.stream_idle, stands.telemetry))
     if chain.tls is not None:
-        speaks_http = isinstance(chain.then, Table)
-        built.transport_socket.CopyFrom(_terminating(chain.tls, ALPN_OF_HTTP if speaks_http else ()))
+        built.transport_socket.CopyFrom(_terminating(chain, chain.tls, stands))
     return built
 
 
+def _first(chain: Chain, name: str, stands: Site) -> Iterator[http_connection_manager_pb2.HttpFilter]:
+    """Build the filters that see requests before all others."""
+    if chain.http3:
+        yield advertised(stands.port)
+    if stands.manners.rate is not None:
+        yield requests(stands.manners.rate, name)
+
+
 def _prepared(stands: Site) -> bytes:
-    return prepared(stands.manners, stands.telemetry)
+    return prepared(stands.manners, stands.telemetry, over_quic=isinstance(stands.plan, QuicPort))
 
 
-def _terminating(tls: Terminate, alpn: tuple[str, ...]) -> base_pb2.TransportSocket:
+def _terminating(chain: Chain, tls: Terminate, stands: Site) -> base_pb2.TransportSocket:
     """Build the socket that ends the client's TLS."""
     context = tls_pb2.DownstreamTlsContext.FromString(TLS)
     common = context.common_tls_context
-    common.alpn_protocols.extend(alpn)
     served = (served_secret(certificate_name(secret)) for secret in tls.certificates)
     common.tls_certificate_sds_secret_configs.extend(served)
+    if isinstance(stands.plan, QuicPort):
+        return socket(context)
+    common.alpn_protocols.extend(ALPN_OF_HTTP if isinstance(chain.then, Table) else ())
     if tls.proof is not None:
         _ask(context, tls.proof)
     return base_pb2.TransportSocket(name="tls", typed_config=packed(context))

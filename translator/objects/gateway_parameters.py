@@ -91,6 +91,7 @@ class ClientParameters(Part, frozen=True):
     timeouts: TimeoutParameters = TimeoutParameters()
     trusted_hops: Annotated[int, Between(0, 32)] | None = None
     proxy_protocol: Annotated[str, OneOf(("Off", "Optional", "Required"))] | None = None
+    http3: Annotated[str, OneOf(("Off", "On"))] | None = None
 
 
 class PortParameters(Part, frozen=True):

@@ -42,6 +42,7 @@ class Manners(Struct, frozen=True):
     request_headers: int = 10_000
     trusted_hops: int = 0
     proxy_protocol: str = "Off"
+    http3: bool = False  # beside HTTP/1.1 and HTTP/2, where TLS ends
 
 
 @query
@@ -66,6 +67,7 @@ def settle(*wished: ClientParameters) -> Manners:
         request_headers=first((_time(each.request_headers) for each in times), default.request_headers),
         trusted_hops=first((each.trusted_hops for each in wished), default.trusted_hops),
         proxy_protocol=first((each.proxy_protocol for each in wished), default.proxy_protocol),
+        http3=first((each.http3 for each in wished), "Off") == "On",
     )
 
 

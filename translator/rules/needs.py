@@ -11,7 +11,7 @@ from translator.rules.backend_tls import TrustBundle
 from translator.rules.backends import Backend
 from translator.rules.frontend_validation import ClientTrust
 from translator.rules.hops import hop, openings
-from translator.rules.ports import Bound, Chain, HttpPort, TcpPort, TlsPort, UdpPort, plan, sites
+from translator.rules.ports import Bound, Chain, HttpPort, QuicPort, TcpPort, TlsPort, UdpPort, plan, sites
 from translator.rules.streams import Streams
 from translator.rules.tables import Table, hostnames, virtual_host
 from translator.rules.telemetry import telemetry
@@ -77,7 +77,7 @@ def _chains(world: World, bound: Bound) -> tuple[Chain, ...]:
     match plan(world, bound):
         case HttpPort(table, asked):
             return (Chain(None, None, table, asked),)
-        case TlsPort(chains):
+        case TlsPort(chains) | QuicPort(chains):
             return chains
         case TcpPort(streams) | UdpPort(streams):
             return (Chain(None, None, streams),)

@@ -51,6 +51,7 @@ class Chain(Struct, frozen=True):
     tls: Terminate | None  # None passes the client's TLS through
     then: Table | Streams
     asked: tuple[Question, ...] = ()
+    http3: bool = False  # clients may come over QUIC instead
 
 
 class HttpPort(Struct, frozen=True):
@@ -62,6 +63,12 @@ class HttpPort(Struct, frozen=True):
 
 class TlsPort(Struct, frozen=True):
     """TLS, told apart by server name; no two chains share one."""
+
+    chains: tuple[Chain, ...]
+
+
+class QuicPort(Struct, frozen=True):
+    """HTTP/3, told apart by server name: those chains of the same port over TCP that may come so."""
 
     chains: tuple[Chain, ...]
 
@@ -83,7 +90,7 @@ class Site(Struct, frozen=True):
 
     addresses: tuple[str, ...]  # IP addresses to bind; never empty
     port: int  # the number to bind, which an offset may have moved from the one in the Gateway
-    plan: HttpPort | TlsPort | TcpPort | UdpPort
+    plan: HttpPort | TlsPort | QuicPort | TcpPort | UdpPort
     is_exclusive: bool = False
     manners: Manners = Manners()
     telemetry: Telemetry = SILENT
@@ -95,7 +102,9 @@ def sites(world: World, gateway: Name) -> tuple[Bound, ...]:
     if refusal(world, gateway) is not None or not binding(world, gateway):
         return ()
     served = (each for slot in slots(world, gateway) if (each := listeners.judge(world, slot)).served)
-    return tuple(sorted({Bound(gateway, each.port, each.transport) for each in served}))
+    bound = {Bound(gateway, each.port, each.transport) for each in served}
+    over_quic = {Bound(gateway, each.port, "UDP") for each in bound if quic(world, each).chains}
+    return tuple(sorted(bound | over_quic))
 
 
 @query
@@ -114,10 +123,12 @@ def site(world: World, bound: Bound) -> Site:
 
 
 @query
-def plan(world: World, bound: Bound) -> HttpPort | TlsPort | TcpPort | UdpPort:
+def plan(world: World, bound: Bound) -> HttpPort | TlsPort | QuicPort | TcpPort | UdpPort:
     """Return what the listeners of a port make of it: they are all of one family, or they would conflict."""
     here = [(slot, listeners.judge(world, slot)) for slot in slots(world, bound.gateway)]
     served = [pair for pair in here if pair[1].served and (pair[1].port, pair[1].transport) == bound[1:]]
+    if not served and bound.transport == "UDP":
+        return quic(world, Bound(bound.gateway, bound.port))
     slot, first = served[0]
     match listeners.FAMILIES[first.protocol]:
         case "HTTP":
@@ -129,6 +140,26 @@ def plan(world: World, bound: Bound) -> HttpPort | TlsPort | TcpPort | UdpPort:
             return UdpPort(_only(world, slot, Traffic.UDP))
         case _:
             return TcpPort(_only(world, slot, Traffic.TCP))
+
+
+@query
+def quic(world: World, bound: Bound) -> QuicPort:
+    """Return what HTTP/3 meets at a port: nothing, unless somebody asks for it."""
+    if bound.transport != "TCP" or not _offers_http3(world, bound):
+        return QuicPort(())
+    match plan(world, bound):
+        case TlsPort(chains):
+            return QuicPort(tuple(chain for chain in chains if chain.http3))
+        case HttpPort() | QuicPort() | TcpPort() | UdpPort():
+            return QuicPort(())
+
+
+def _offers_http3(world: World, bound: Bound) -> bool:
+    """Say whether a port is to be open for HTTP/3: where it is wished, and no listener claims datagrams."""
+    if not manners(world, bound.gateway, bound.port).http3:
+        return False
+    claimed = (listeners.judge(world, slot) for slot in slots(world, bound.gateway))
+    return ("UDP", bound.port) not in {(each.transport, each.port) for each in claimed}
 
 
 def _only(world: World, slot: Slot, traffic: Traffic) -> Streams:
@@ -155,7 +186,8 @@ def _listener_chains(world: World, bound: Bound, slot: Slot, each: Listening) ->
     tls = None if each.passthrough else Terminate(each.certificates, each.proof)
     if each.protocol == "HTTPS":
         table = Table(bound.gateway, bound.port, str(slot))
-        return (Chain(_server_name(each.hostname), tls, table, questions(world, slot).asked),)
+        http3 = each.proof is None and _offers_http3(world, bound)  # QUIC asks no client for a certificate
+        return (Chain(_server_name(each.hostname), tls, table, questions(world, slot).asked, http3),)
     traffic = Traffic.PASSTHROUGH if each.passthrough else Traffic.TERMINATED
     return tuple(
         Chain(_server_name(hostname), tls, streams(world, Ref("TLSRoute", name), traffic))
