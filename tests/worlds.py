@@ -145,6 +145,7 @@ parent = st.fixed_dictionaries(
         "port": ports,
     },
 )
+IMPORT = {"group": "multicluster.x-k8s.io", "kind": "ServiceImport"}
 X_BACKEND = {"group": "gateway.networking.x-k8s.io", "kind": "XBackend"}
 backend = st.one_of(
     st.fixed_dictionaries(
@@ -152,6 +153,7 @@ backend = st.one_of(
         optional={"namespace": namespaces, "kind": pick("Service", "Other"), "weight": pick(0, 1, 3)},
     ),
     merged(X_BACKEND, st.fixed_dictionaries({"name": names}, optional={"weight": pick(0, 1, 3)})),
+    merged(IMPORT, st.fixed_dictionaries({"name": names, "port": ports}, optional={"namespace": namespaces})),
 )
 CHANGES = {"set": [{"name": "x", "value": "1%"}], "remove": ["y"]}
 header_filter = pick(
@@ -294,6 +296,15 @@ validation = st.one_of(
         },
     ),
 )
+open_ports = st.lists(
+    st.fixed_dictionaries(
+        {"port": ports, "name": names, "protocol": pick("TCP", "TCP", "UDP")},
+        optional={"appProtocol": pick("https", "http", "kubernetes.io/h2c", "mysql")},
+    ),
+    min_size=1,
+    max_size=3,
+    unique_by=(itemgetter("port", "protocol"), itemgetter("name")),
+)
 SPECS: dict[str, st.SearchStrategy[Json]] = {
     "GatewayClass": st.fixed_dictionaries(
         {"controllerName": pick(*[CONTROLLER] * 5, "other.test/controller")},
@@ -341,9 +352,10 @@ SPECS: dict[str, st.SearchStrategy[Json]] = {
     "BackendTLSPolicy": st.fixed_dictionaries(
         {
             "targetRefs": some(
-                st.fixed_dictionaries(
-                    {"group": st.just(""), "kind": st.just("Service"), "name": names},
-                    optional={"sectionName": names},
+                merged(
+                    {"group": "", "kind": "Service"},
+                    pick({}, {}, IMPORT),
+                    st.fixed_dictionaries({"name": names}, optional={"sectionName": names}),
                 ),
                 1,
             ),
@@ -403,24 +415,19 @@ SPECS: dict[str, st.SearchStrategy[Json]] = {
             ),
             "to": some(
                 st.fixed_dictionaries(
-                    {"group": st.just(""), "kind": pick("Service", "Secret")}, optional={"name": names}
+                    {
+                        "group": pick("", "", IMPORT["group"]),
+                        "kind": pick("Service", "Secret", IMPORT["kind"]),
+                    },
+                    optional={"name": names},
                 ),
                 1,
             ),
         }
     ),
+    "ServiceImport": st.fixed_dictionaries({"type": pick("ClusterSetIP", "Headless"), "ports": open_ports}),
     "Service": st.fixed_dictionaries(
-        {
-            "ports": st.lists(
-                st.fixed_dictionaries(
-                    {"port": ports, "name": names, "protocol": pick("TCP", "TCP", "UDP")},
-                    optional={"appProtocol": pick("https", "http", "kubernetes.io/h2c", "mysql")},
-                ),
-                min_size=1,
-                max_size=3,
-                unique_by=(itemgetter("port", "protocol"), itemgetter("name")),
-            )
-        },
+        {"ports": open_ports},
         optional={
             "type": pick("ClusterIP", "ExternalName", "ExternalName"),
             "externalName": pick("pay.example.com", "pay.example.com", "admin.localhost", ""),
@@ -489,7 +496,13 @@ def puts(draw: st.DrawFn) -> Put:
     if draw(st.integers(0, 9)) == 7:  # a number in the middle: hypothesis likes the ends
         return Put(info.kind, name, None)
     labels = draw(
-        pick({}, {"team": "x"}, {"kubernetes.io/service-name": "a"}, {"kubernetes.io/service-name": "b"})
+        pick(
+            {},
+            {"team": "x"},
+            {"kubernetes.io/service-name": "a"},
+            {"kubernetes.io/service-name": "b"},
+            {"multicluster.kubernetes.io/service-name": "a"},
+        )
     )
     metadata = {
         "name": name.name,

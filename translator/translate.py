@@ -39,7 +39,7 @@ from translator.world import Index, World
 
 INDEXES: tuple[Index[Any], ...] = (
     addresses.SERVICES_BY_SELECTION,
-    addresses.SLICES_BY_SERVICE,
+    addresses.SLICES_BY_OWNER,
     backend_tls.POLICIES_BY_TARGET,
     default_gateways.GATEWAYS_BY_SCOPE,
     gateways.CLASSES_BY_CONTROLLER,

@@ -22,10 +22,11 @@ def test_the_world_that_changes_start_from_serves_every_kind_of_resource() -> No
     translation = fresh(working())
     [resources] = translation.gateways.values()
     assert {kind: sorted(named) for kind, named in resources.items()} == {
-        CLUSTER: ["XBackend/shop/a:443+tls", "legation/refused", "shop/a:443+a", "shop/a:443/h2+a",
-                  "shop/a:443/tcp", "shop/a:443/tcp+a", "shop/a:443/udp",
+        CLUSTER: ["ServiceImport/shop/a:443+a", "XBackend/shop/a:443+tls", "legation/refused",
+                  "shop/a:443+a", "shop/a:443/h2+a", "shop/a:443/tcp", "shop/a:443/tcp+a", "shop/a:443/udp",
                   "shop/b:80", "shop/b:80/h2", "shop/b:80/tcp", "shop/b:80/udp"],
-        ENDPOINTS: ["XBackend/shop/a:443", "shop/a:443", "shop/a:443/udp", "shop/b:80", "shop/b:80/udp"],
+        ENDPOINTS: ["ServiceImport/shop/a:443", "XBackend/shop/a:443",
+                    "shop/a:443", "shop/a:443/udp", "shop/b:80", "shop/b:80/udp"],
         LISTENER: ["shop/a:443", "shop/a:80", "shop/a:8443", "shop/a:8443/udp"],
         ROUTES: ["shop/a:443/b", "shop/a:80"],
         SECRET: ["certificate/shop/a", "clients/shop/a", "trust/XBackend/shop/a", "trust/shop/a"],

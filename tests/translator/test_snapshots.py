@@ -28,10 +28,12 @@ from translator.objects.gateway_class import GatewayClass
 from translator.objects.gateway_parameters import GatewayParameters
 from translator.objects.kinds import name_of
 from translator.objects.service import Service, ServicePort
+from translator.objects.service_import import ServiceImport, ServiceImportPort
 from translator.objects.x_backend import XBackend
 from translator.translate import Resources, translate
 from translator.world import World
 
+PREFIXES = {"Service": "", "ServiceImport": "ServiceImport/"}  # of what clusters take endpoints from
 SAYS_TLS = ("https", "kubernetes.io/wss")
 WEAK, STRONG = (Grade.UNVERIFIED, Grade.ANY_NAME), (Grade.PINNED, Grade.VERIFIED)
 BARE = (Grade.CLEARTEXT, Grade.RELAYED)
@@ -175,14 +177,14 @@ def covered(world: World) -> set[str]:
     """Return the Service ports that policies target, found without asking any rule."""
     policies = [world.must(BackendTLSPolicy, name) for name in world.names(BackendTLSPolicy)]
     targeted = {
-        (each.metadata.namespace, ref.name, ref.section_name)
+        (ref.kind, each.metadata.namespace, ref.name, ref.section_name)
         for each in policies
         for ref in each.spec.target_refs
     }
     return {
-        f"{service}:{port.port}"
-        for service, port in _open(world)
-        if {(*service, None), (*service, port.name)} & targeted
+        f"{PREFIXES[kind]}{name}:{port.port}"
+        for kind, name, port in _open(world)
+        if {(kind, *name, None), (kind, *name, port.name)} & targeted
     }
 
 
@@ -246,21 +248,34 @@ def permits(world: World, gateway: Name) -> bool:
 
 def encrypted(world: World) -> set[str]:
     """Return the Service ports that say TLS by their appProtocol."""
-    return {f"{service}:{port.port}" for service, port in _open(world) if port.app_protocol in SAYS_TLS}
+    return {
+        f"{PREFIXES[kind]}{name}:{port.port}"
+        for kind, name, port in _open(world)
+        if port.app_protocol in SAYS_TLS
+    }
 
 
-def _open(world: World) -> Iterator[tuple[Name, ServicePort]]:
+def _open(world: World) -> Iterator[tuple[str, Name, ServicePort | ServiceImportPort]]:
     for name in world.names(Service):
-        yield from ((name, port) for port in world.must(Service, name).spec.ports if port.protocol == "TCP")
+        yield from (
+            ("Service", name, port) for port in world.must(Service, name).spec.ports if _has_tls(port)
+        )
+    for name in world.names(ServiceImport):
+        ports = world.must(ServiceImport, name).spec.ports
+        yield from (("ServiceImport", name, port) for port in ports if _has_tls(port))
+
+
+def _has_tls(port: ServicePort | ServiceImportPort) -> bool:
+    return port.protocol == "TCP"
 
 
 def test_the_world_that_changes_start_from_is_reached_in_every_way() -> None:
     [snapshot] = snapshots(after(()))
     ways = {"requests", "terminated", "passed through", "connections", "datagrams"}
     assert {way for way, clusters in snapshot.ways() if clusters - {REFUSED}} == ways
-    assert covered(after(())) == {"shop/a:443", "shop/a:8443"}
+    assert covered(after(())) == {"shop/a:443", "shop/a:8443", "ServiceImport/shop/a:443"}
     assert asking(after(())) & {asked_by(each) for each in snapshot.of(CLUSTER).values()} == {"shop/a"}
-    assert encrypted(after(())) == {"shop/a:443"}
+    assert encrypted(after(())) == {"shop/a:443", "ServiceImport/shop/a:443"}
 
 
 @over_many_worlds

@@ -21,6 +21,7 @@ from translator.objects.reference_grant import ReferenceGrant
 from translator.objects.references import GATEWAY_GROUP
 from translator.objects.secret import Secret
 from translator.objects.service import Service
+from translator.objects.service_import import MULTICLUSTER_GROUP, ServiceImport
 from translator.objects.tcp_route import TCPRoute
 from translator.objects.tls_route import TLSRoute
 from translator.objects.udp_route import UDPRoute
@@ -40,6 +41,7 @@ Object = (
     | ReferenceGrant
     | GatewayParameters
     | Service
+    | ServiceImport
     | EndpointSlice
     | Secret
     | ConfigMap
@@ -84,6 +86,7 @@ KINDS = (
     KindInfo(ReferenceGrant, GATEWAY_GROUP, ("v1", "v1beta1"), "referencegrants"),
     KindInfo(GatewayParameters, LEGATION_GROUP, ("v1alpha1",), "gatewayparameters"),
     KindInfo(Service, "", ("v1",), "services"),
+    KindInfo(ServiceImport, MULTICLUSTER_GROUP, ("v1beta1", "v1alpha1"), "serviceimports"),
     KindInfo(EndpointSlice, "discovery.k8s.io", ("v1",), "endpointslices"),
     KindInfo(Secret, "", ("v1",), "secrets"),
     KindInfo(ConfigMap, "", ("v1",), "configmaps"),

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from translator.memo import query
-from translator.names import Name, ServicePort
+from translator.names import Name, Ref, ServicePort
 from translator.objects.backend_tls_policy import (
     BackendTLSPolicy,
     BackendTLSPolicyValidation,
@@ -20,10 +20,10 @@ from translator.objects.backend_tls_policy import (
 )
 from translator.objects.kinds import name_of
 from translator.objects.references import PolicyTargetReference
-from translator.objects.service import Service
 from translator.rules.ca_references import Anchors, CaReference, anchors, ca_reference, worst
 from translator.rules.insecure_verification import SKIP, Weakness
 from translator.rules.listener_sets import age
+from translator.rules.open_ports import GROUPS, SERVICE, open_ports
 from translator.rules.pins import CERTIFICATE, PUBLIC_KEY, SINGLE, Pins
 from translator.rules.tls_options import MODE, PREFIX, TlsOptions, read_options
 from translator.verdict import Condition, Refused, Verdict, fails, holds
@@ -100,14 +100,20 @@ class Wording(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What policies compete for: a Service, or one of its ports by name."""
+    """What policies compete for: a Service or a ServiceImport, or one of its ports by name."""
 
     service: Name
     section: str = ""
+    kind: str = SERVICE
 
     def __str__(self) -> str:
         """As people write it: `Service shop/pay`, `port https of Service shop/pay`."""
-        return f"{f'port {self.section} of ' if self.section else ''}Service {self.service}"
+        return f"{f'port {self.section} of ' if self.section else ''}{self.owner}"
+
+    @property
+    def owner(self) -> Ref:
+        """The object, be it meant as a whole or not."""
+        return Ref(self.kind, self.service)
 
 
 def bundle_name(policy: Name) -> str:
@@ -116,9 +122,10 @@ def bundle_name(policy: Name) -> str:
 
 
 def target_of(namespace: str, ref: PolicyTargetReference) -> Target | None:
-    """Read one of a policy's targetRefs; None where it is no Service, the only kind that can be targeted."""
-    is_service = (ref.group, ref.kind) == ("", "Service")
-    return Target(Name(namespace, ref.name), ref.section_name or "") if is_service else None
+    """Read one of a policy's targetRefs; None where it is of a kind that cannot be targeted."""
+    if GROUPS.get(ref.kind) != ref.group:
+        return None
+    return Target(Name(namespace, ref.name), ref.section_name or "", ref.kind)
 
 
 def _targets(policy: BackendTLSPolicy) -> list[Target]:
@@ -142,7 +149,7 @@ def winner(world: World, port: ServicePort) -> Name | None:
     if port.transport != "TCP":
         return None
     sections = (*_section_names(world, port), "")
-    holders = (holder(world, Target(port.service, section)) for section in sections)
+    holders = (holder(world, Target(port.service, section, port.kind)) for section in sections)
     return next((policy for policy in holders if policy is not None), None)
 
 
@@ -185,8 +192,7 @@ def trusted(world: World, namespace: str, validation: BackendTLSPolicyValidation
 @query
 def _section_names(world: World, port: ServicePort) -> tuple[str, ...]:
     """Return the names that a port has: more than one only in a file that opens it twice."""
-    service = world.get(Service, port.service)
-    ports = service.spec.ports if service else ()
+    ports = open_ports(world, port.owner) or ()
     return tuple(each.name for each in ports if (each.port, each.protocol) == (port.port, port.transport))
 
 

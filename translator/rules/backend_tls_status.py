@@ -12,12 +12,12 @@ from translator.memo import query
 from translator.names import Name, ServicePort
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.references import PolicyTargetReference
-from translator.objects.service import Service
 from translator.objects.service import ServicePort as OpenPort
 from translator.rules.backend_tls import Target, holder, judge, target_of, winner
 from translator.rules.degraded import degraded, told_of
 from translator.rules.gateways import CONTROLLER, GATEWAY
 from translator.rules.insecure_verification import forbidden, weakness
+from translator.rules.open_ports import open_ports
 from translator.rules.reach import gateways_to
 from translator.rules.status import ParentRef, ParentStatus, PolicyStatus
 from translator.verdict import Condition, Refused, fails, listed
@@ -117,7 +117,7 @@ def _gateways(world: World, policy: Name) -> tuple[Name, ...]:
     refs = world.must(BackendTLSPolicy, policy).spec.target_refs
     targets = [target for ref in refs if (target := target_of(policy.namespace, ref)) is not None]
     ports = {
-        ServicePort(target.service, each.port, each.protocol)
+        ServicePort(target.service, each.port, each.protocol, target.kind)
         for target in targets
         for each in _ports(world, target)
     }
@@ -168,13 +168,11 @@ def _standing(world: World, policy: Name, ref: PolicyTargetReference) -> _Standi
 
 def _trouble(world: World, policy: Name, target: Target) -> Refused | None:
     """Say why a policy is not enforced on a Service it targets, if so."""
-    if world.get(Service, target.service) is None:
-        return Refused(
-            "TargetNotFound", f"Service {target.service} does not exist: create it, or correct the name"
-        )
+    if open_ports(world, target.owner) is None:
+        return Refused("TargetNotFound", f"{target.owner} does not exist: create it, or correct the name")
     ports = _ports(world, target)
     if target.section and not ports:
-        return Refused("TargetNotFound", f"{target} does not exist: name one of the Service's ports")
+        return Refused("TargetNotFound", f"{target} does not exist: name one of the {target.kind}'s ports")
     if ports and all(each.protocol != "TCP" for each in ports):
         return Refused("Invalid", f"{target} is open for {ports[0].protocol} only: TLS needs TCP")
     if (older := holder(world, target)) != policy:
@@ -187,7 +185,9 @@ def _notes(world: World, policy: Name, target: Target) -> tuple[str, ...]:
     ports = _ports(world, target)
     others = [f"{each.protocol} port {each.port}" for each in ports if each.protocol != "TCP"]
     covered = [each for each in ports if each.protocol == "TCP"]
-    winners = [(each, winner(world, ServicePort(target.service, each.port))) for each in covered]
+    winners = [
+        (each, winner(world, ServicePort(target.service, each.port, kind=target.kind))) for each in covered
+    ]
     ceded = [f"port {each.name} to {other}" for each, other in winners if other != policy]
     return (
         *([f"{target}: {listed(others)} not covered, as TLS needs TCP"] if others else []),
@@ -196,6 +196,5 @@ def _notes(world: World, policy: Name, target: Target) -> tuple[str, ...]:
 
 
 def _ports(world: World, target: Target) -> tuple[OpenPort, ...]:
-    service = world.get(Service, target.service)
-    ports = service.spec.ports if service else ()
+    ports = open_ports(world, target.owner) or ()
     return tuple(each for each in ports if target.section in ("", each.name))

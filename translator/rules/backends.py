@@ -16,6 +16,7 @@ from translator.rules.endpoints import service_port
 from translator.rules.external_names import unsafe
 from translator.rules.grants import Pointee, Pointer, permitted
 from translator.rules.insecure_verification import Weakness, weakness
+from translator.rules.open_ports import GROUPS, SERVICE, open_ports
 from translator.verdict import Refused
 from translator.world import World
 
@@ -128,7 +129,7 @@ def resolve(
 ) -> Backend | Refused:
     """Follow one backendRef: the one door that every kind of route goes through."""
     match (pointee.group, pointee.kind):
-        case ("", "Service"):
+        case (group, kind) if GROUPS.get(kind) == group:
             return _service(world, pointer, pointee, port, traffic)
         case (group, kind) if (group, kind) == (X_GROUP, x_backends.KIND):
             return _x_backend(world, pointer, pointee.name, port, traffic)
@@ -140,15 +141,16 @@ def _service(
     world: World, pointer: Pointer, pointee: Pointee, port: int | None, traffic: Traffic
 ) -> Backend | Refused:
     if not permitted(world, pointer, pointee):  # before looking, so that nothing tells whether it exists
-        return Refused("RefNotPermitted", f"no ReferenceGrant allows Service {pointee.name}")
+        return Refused("RefNotPermitted", f"no ReferenceGrant allows {pointee.kind} {pointee.name}")
+    owner = Ref(pointee.kind, pointee.name)
     if port is None:
-        return Refused("BackendNotFound", f"Service {pointee.name} needs a port")
-    service = world.get(Service, pointee.name)
-    if service is None:
-        return Refused("BackendNotFound", f"Service {pointee.name} does not exist")
+        return Refused("BackendNotFound", f"{owner} needs a port")
+    if open_ports(world, owner) is None:
+        return Refused("BackendNotFound", f"{owner} does not exist")
     transport = "UDP" if traffic is Traffic.UDP else "TCP"
-    spoken = _speak(world, ServicePort(pointee.name, port, transport), traffic)
-    if service.spec.type != "ExternalName" or isinstance(spoken, Refused):
+    spoken = _speak(world, ServicePort(pointee.name, port, transport, pointee.kind), traffic)
+    service = world.get(Service, pointee.name) if pointee.kind == SERVICE else None
+    if service is None or service.spec.type != "ExternalName" or isinstance(spoken, Refused):
         return spoken
     refusal = unsafe(service.spec.external_name)
     return _about(refusal, pointee) if refusal else spoken._replace(by_name=True)
@@ -201,7 +203,7 @@ def _speak(world: World, port: ServicePort, traffic: Traffic) -> Backend | Refus
     """Settle what is spoken at a port, and which policy governs it."""
     written = service_port(world, port)
     if written is None:
-        return Refused("BackendNotFound", f"Service {port.service} has no {port.transport} port {port.port}")
+        return Refused("BackendNotFound", f"{port.owner} has no {port.transport} port {port.port}")
     natural = NATURAL[traffic]
     if traffic in (Traffic.PASSTHROUGH, Traffic.UDP):  # the client's own TLS, or none at all
         return Backend(port, natural, None)

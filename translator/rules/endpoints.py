@@ -1,20 +1,23 @@
 """Where the pods behind a Service port are: queries of their own, so that a rolling pod touches no route.
 
-An XBackend that selects pods has those of Services that select by the same labels: they are the same pods.
+Those of a ServiceImport are in all clusters. An XBackend that selects pods has those of Services that select
+by the same labels: they are the same pods.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from translator.memo import query
-from translator.names import Name, ServicePort
+from translator.names import Name, Ref, ServicePort
 from translator.objects import service
 from translator.objects.endpoint_slice import EndpointSlice
 from translator.objects.service import Service
 from translator.objects.x_backend import XBackend
+from translator.rules.open_ports import IMPORT, SERVICE, open_ports
 from translator.world import Index, World
 
 SERVICE_LABEL = "kubernetes.io/service-name"
+IMPORT_LABEL = "multicluster.kubernetes.io/service-name"
 
 
 class Endpoint(NamedTuple):
@@ -24,9 +27,12 @@ class Endpoint(NamedTuple):
     port: int
 
 
-def _service(one: EndpointSlice) -> list[Name]:
-    name = one.metadata.labels.get(SERVICE_LABEL)
-    return [Name(one.metadata.namespace, name)] if name else []
+def _owners(one: EndpointSlice) -> list[Ref]:
+    found = (
+        (SERVICE, one.metadata.labels.get(SERVICE_LABEL)),
+        (IMPORT, one.metadata.labels.get(IMPORT_LABEL)),
+    )
+    return [Ref(kind, Name(one.metadata.namespace, name)) for kind, name in found if name]
 
 
 class Selection(NamedTuple):
@@ -42,7 +48,7 @@ def _selection(one: Service) -> list[Selection]:
     return [Selection(one.metadata.namespace, frozenset(one.spec.selector.items()))]
 
 
-SLICES_BY_SERVICE = Index(EndpointSlice, _service)
+SLICES_BY_OWNER = Index(EndpointSlice, _owners)
 SERVICES_BY_SELECTION = Index(Service, _selection)
 
 
@@ -56,7 +62,7 @@ def endpoints(world: World, port: ServicePort) -> tuple[Endpoint, ...]:
     written = service_port(world, port)
     if written is None:
         return ()
-    slices = world.where(SLICES_BY_SERVICE, port.service)
+    slices = world.where(SLICES_BY_OWNER, port.owner)
     return tuple(sorted({each for one in slices for each in _ready(one, written)}))
 
 
@@ -73,15 +79,13 @@ def selecting(world: World, x_backend: Name) -> tuple[Name, ...]:
 @query
 def service_port(world: World, port: ServicePort) -> service.ServicePort | None:
     """Return a Service port as it was written, if it is there."""
-    found = world.get(Service, port.service)
-    if found is None:
-        return None
-    return next((p for p in found.spec.ports if (p.port, p.protocol) == (port.port, port.transport)), None)
+    found = open_ports(world, port.owner) or ()
+    return next((p for p in found if (p.port, p.protocol) == (port.port, port.transport)), None)
 
 
 def _at(world: World, service: Name, port: ServicePort) -> Iterator[Endpoint]:
     """Name the pods behind a Service, whatever its own ports are."""
-    for one in world.where(SLICES_BY_SERVICE, service):
+    for one in world.where(SLICES_BY_OWNER, Ref(SERVICE, service)):
         yield from (Endpoint(address, port.port) for address in _ready_addresses(one))
 
 

@@ -16,11 +16,12 @@ from translator.rules.gateways import ours
 from translator.rules.http_routes import rules
 from translator.rules.listener_filters import GATEWAYS_BY_SERVICE, SETS_BY_SERVICE, asks
 from translator.rules.listener_sets import Slot, gateway_of, slots
+from translator.rules.open_ports import GROUPS
 from translator.rules.streams import streams
 from translator.rules.telemetry import telling
 from translator.world import Index, World
 
-KINDS = frozenset({("", "Service"), (X_GROUP, "XBackend")})
+KINDS = frozenset({*((group, kind) for kind, group in GROUPS.items()), (X_GROUP, "XBackend")})
 
 
 def _targets(route: Route) -> list[Ref]:
