@@ -39,6 +39,7 @@ from translator.rules.bundles import Bundles
 from translator.rules.gateways import CONTROLLER
 
 LEASE = "legation"
+POD = "POD_NAME"  # a variable, by which a pod knows itself
 SPREAD = 3.0  # seconds over which streams end, so that Envoys do not all call another replica at once
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -74,7 +75,7 @@ class Replica:
         self._cluster = Cluster(reader, Ears(self._read, self._overhear), settings.watched)
         lease = Place("coordination.k8s.io/v1", "leases", settings.namespace, LEASE)
         self._crds = Crds(reader, self._state)
-        self._leader = Leader(writer, lease, f"{socket.gethostname()}-{token_hex(4)}")
+        self._leader = Leader(writer, lease, _candidate())
         self._others = OtherReplicas(_own_service(settings), reader, self._roots, self._ask_again)
         self._engine = Engine(Workbench(keeps_what_is_written=True), self._around(), [self._take])
         self._engine.standing.lacks = lambda: self._cluster.lacks
@@ -144,17 +145,21 @@ class Replica:
     async def _lead(self) -> None:
         """Stand for election once there is something to say."""
         await self._translated.wait()
-        if self._managed:
-            await self._others.complete()
         await self._leader.run(self._tell)
 
     async def _tell(self) -> None:
         """Do what only one replica does."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._events.run())
-            tasks.create_task(self._statuses.run())
+            tasks.create_task(self._write())
             if self._managed:
                 tasks.create_task(self._managed.duty())
+
+    async def _write(self) -> None:
+        """Write statuses, once what other replicas know was heard or waited for long enough."""
+        if self._managed:
+            await self._others.complete()
+        await self._statuses.run()
 
     def _roots(self) -> tuple[Credential, ...]:
         return self._managed.authority.roots if self._managed else ()
@@ -196,6 +201,11 @@ class Replica:
 
     def _api_version(self, kind: type) -> str:
         return self._cluster.api_version(kind)
+
+
+def _candidate() -> str:
+    """Name this replica: what comes after it in the same pod is the same to others, and goes on at once."""
+    return os.environ.get(POD) or f"{socket.gethostname()}-{token_hex(4)}"
 
 
 def _own_service(settings: RunSettings) -> OwnService:

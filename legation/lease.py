@@ -11,8 +11,8 @@ from msgspec import Struct
 
 Fields = Mapping[str, object]
 
-DURATION = 15  # seconds that a Lease lasts without being renewed
-RENEW_WITHIN = 10.0  # seconds after which a holder that could not renew stops to act as one
+DURATION = 9  # seconds that a Lease lasts without being renewed
+RENEW_WITHIN = 6.0  # seconds after which a holder that could not renew stops to act as one
 RETRY = 2.0  # seconds between two attempts
 
 
