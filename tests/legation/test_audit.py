@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import aiohttp
 import pytest
 from typer.testing import CliRunner
 
@@ -11,7 +12,10 @@ from legation.audit import audited, degraded, read_hops
 from legation.cli.main import app
 from legation.written_status import VERIFICATION_DEGRADED
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
+from tests.legation.running import legation_up
+from tests.legation.running import run as run_process
 from tests.legation.test_admin import admin, standing_of
+from tests.real_envoy import until
 from translator.rules import degraded as rules
 
 PARAMETERS = "  infrastructure: {parametersRef: {group: legation.dev, kind: GatewayParameters, name: dev}}\n"
@@ -146,6 +150,23 @@ async def test_a_running_process_answers_what_its_files_would(tmp_path: Path) ->
     assert 'legation_degraded_hops{gateway="infra/edge",policy="shop/nameless"} 1.0\n' in metrics
     assert metrics.count("legation_degraded_hops{") == 2
     assert "VerificationSkipped</strong>: shop/nameless:80 by BackendTLSPolicy shop/nameless" in page
+
+
+async def test_a_shell_is_told_what_a_running_process_serves(tmp_path: Path) -> None:
+    (tmp_path / "shop.yaml").write_text(together(led_to("weak"), WEAK))
+    async with legation_up(tmp_path, "--no-envoy") as running:
+        url = await running.admin()
+        place = url.removeprefix("http://")
+        code, text, _ = await run_process("audit", "--admin", place)
+        assert (code, text.splitlines()[1].split()[:2]) == (2, ["unverified", "shop/weak:80"])
+        (tmp_path / "shop.yaml").write_text(together(led_to("weak"), WEAK).replace("Permit}", "Forbid}"))
+
+        async def is_refused() -> bool:
+            async with aiohttp.ClientSession() as session, session.get(f"{url}/api/v1/audit") as answer:
+                return not any(each.is_weak for each in read_hops(await answer.read()))
+
+        await until(is_refused, within=60)
+        assert (await run_process("audit", "--admin", place))[0] == 0
 
 
 async def test_policies_beyond_a_hundred_share_a_series() -> None:
