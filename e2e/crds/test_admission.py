@@ -11,8 +11,9 @@ from e2e.crds.oracle import Oracle, build
 from tests.translator.objects.admission.rule_examples import examples
 from translator.objects.admission.admit import admit
 from translator.objects.admission.finding import Finding
-from translator.objects.kinds import KINDS, find_kind
+from translator.objects.kinds import KINDS, KindInfo, find_kind
 from translator.objects.references import GATEWAY_GROUP
+from translator.objects.x_backend import X_GROUP
 
 Manifest = dict[str, Any]
 
@@ -20,9 +21,9 @@ MUTANTS = 300
 # One rule compares with the object as it was; the other can only break where the schema is broken already,
 # upon which an API server does not ask the rules.
 NEVER_ASKED = {"field is immutable", "type must be one of ['Exact', 'PathPrefix', 'RegularExpression']"}
-VERSIONS = [
-    (info.kind, version) for info in KINDS if info.group == GATEWAY_GROUP for version in info.versions
-]
+OF_THE_RELEASE = [info for info in KINDS if info.group in (GATEWAY_GROUP, X_GROUP)]
+VERSIONS = [(info, version) for info in OF_THE_RELEASE for version in info.versions]
+KNOWN = {(info.group, info.kind) for info in OF_THE_RELEASE}
 UNPUBLISHED: list[Manifest] = [
     {"kind": "GatewayClass", "metadata": {"name": "a"}, "spec": {"controllerName": "example.com/controller"}},
     {
@@ -56,9 +57,13 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
     manifests = [*documents(oracle, "examples"), *documents(oracle, "hack")]
     return Release(
         oracle,
-        {crd["spec"]["names"]["kind"]: crd for crd in crds if crd["spec"]["group"] == GATEWAY_GROUP},
+        {crd["spec"]["names"]["kind"]: crd for crd in crds if _names(crd) in KNOWN},
         [placed(manifest) for manifest in manifests if is_ours(manifest)],
     )
+
+
+def _names(crd: Manifest) -> tuple[str, str]:
+    return crd["spec"]["group"], crd["spec"]["names"]["kind"]
 
 
 def documents(oracle: Oracle, folder: str) -> list[Manifest]:
@@ -71,7 +76,7 @@ def documents(oracle: Oracle, folder: str) -> list[Manifest]:
 def is_ours(manifest: Manifest) -> bool:
     """Say whether there is a CRD for a manifest."""
     info = find_kind(manifest.get("apiVersion", ""), manifest.get("kind", ""))
-    return info is not None and info.group == GATEWAY_GROUP and "spec" in manifest
+    return info in OF_THE_RELEASE and "spec" in manifest
 
 
 def placed(manifest: Manifest) -> Manifest:
@@ -131,18 +136,20 @@ def test_every_rule_of_the_crds_has_an_example_that_breaks_it(release: Release) 
     assert {message for message in wanted if message not in said} == set()
 
 
-@pytest.mark.parametrize(("kind", "version"), VERSIONS)
-def test_manifests_that_are_nearly_right_are_judged_alike(release: Release, kind: str, version: str) -> None:
+@pytest.mark.parametrize(("info", "version"), VERSIONS, ids=[f"{i.kind}-{v}" for i, v in VERSIONS])
+def test_manifests_that_are_nearly_right_are_judged_alike(
+    release: Release, info: KindInfo, version: str
+) -> None:
     """Few changes to what is right lead to the borders of every rule."""
     [schema] = [
         served["schema"]["openAPIV3Schema"]
-        for served in release.crds[kind]["spec"]["versions"]
+        for served in release.crds[info.kind]["spec"]["versions"]
         if served["name"] == version
     ]
     right = [*release.manifests, *UNPUBLISHED, *(example.accepted for example in examples())]
-    seeds = [placed({**manifest, "apiVersion": f"{GATEWAY_GROUP}/{version}"}) for manifest in right]
-    seeds = [seed for seed in seeds if seed["kind"] == kind]
-    chance = random.Random(f"{kind} {version}")  # noqa: S311  a test wants the same manifests again
+    seeds = [placed({**manifest, "apiVersion": info.api_version(version)}) for manifest in right]
+    seeds = [seed for seed in seeds if seed["kind"] == info.kind]
+    chance = random.Random(f"{info.kind} {version}")  # noqa: S311  a test wants the same manifests again
     count = max(20, MUTANTS // len(seeds))
     manifests = [mutant for seed in seeds for mutant in mutants(seed, schema, chance, count)]
     assert disagreements(release, manifests) == []

@@ -8,6 +8,8 @@ from typing import NamedTuple
 import msgspec
 import yaml
 
+from translator.objects.kinds import KINDS
+
 _FILE = Path(__file__).with_name("rules.yaml")
 _WRAPPED = {
     "urlRewrite": "URLRewrite",
@@ -53,8 +55,9 @@ def examples() -> list[Example]:
 
 
 def _object(case: _Case, spec: object, snippet: object) -> dict[str, object]:
+    [info] = [each for each in KINDS if each.kind == case.kind]
     thing: dict[str, object] = {
-        "apiVersion": f"gateway.networking.k8s.io/{case.version}",
+        "apiVersion": info.api_version(case.version),
         "kind": case.kind,
         "metadata": {"name": "example", "namespace": "shop"},
         "spec": copy.deepcopy(spec),
