@@ -1,14 +1,13 @@
 """What every test in a cluster may count on."""
 
 import os
-import uuid
 from collections.abc import Iterator
 
 import pytest
 
 from e2e.cluster.own import INSIDE, Own
 from e2e.cluster.place import here
-from e2e.kubectl import kubectl, wait_for
+from e2e.kubectl import namespaced
 
 
 @pytest.fixture(scope="session")
@@ -34,8 +33,5 @@ def own(inside: None) -> Own:  # noqa: ARG001  as above
 @pytest.fixture
 def namespace(cluster: None) -> Iterator[str]:  # noqa: ARG001  as above
     """A namespace for one test."""
-    name = f"test-{uuid.uuid4().hex[:8]}"
-    kubectl("create", "namespace", name)
-    wait_for(name, "create", "serviceaccount/default")  # before it is there, no pod is admitted
-    yield name
-    kubectl("delete", "namespace", name, "--wait=false")
+    with namespaced() as name:
+        yield name

@@ -2,7 +2,9 @@
 
 import json
 import subprocess
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import monotonic, sleep
 from typing import Any, TypeVar
 
@@ -38,6 +40,18 @@ def apply(namespace: str, manifest: str) -> None:
 def wait_for(namespace: str, what: str, thing: str) -> None:
     """Wait until a condition of an object holds, or it is deleted."""
     kubectl("wait", "--namespace", namespace, f"--for={what}", thing, f"--timeout={WITHIN:.0f}s")
+
+
+@contextmanager
+def namespaced() -> Iterator[str]:
+    """Have a namespace until the block ends."""
+    name = f"test-{uuid.uuid4().hex[:8]}"
+    kubectl("create", "namespace", name)
+    try:
+        wait_for(name, "create", "serviceaccount/default")  # before it is there, no pod is admitted
+        yield name
+    finally:
+        kubectl("delete", "namespace", name, "--wait=false")
 
 
 def eventually(question: Callable[[], T], *, within: float = WITHIN) -> T:

@@ -1,4 +1,4 @@
-"""A server on loopback whose connections all end when it does."""
+"""A server whose connections all end when it does."""
 
 import asyncio
 import ssl
@@ -12,7 +12,7 @@ Pair = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 @asynccontextmanager
 async def accepting(
-    serve: Callable[[Pair], Awaitable[None]], tls: ssl.SSLContext | None = None
+    serve: Callable[[Pair], Awaitable[None]], tls: ssl.SSLContext | None = None, address: str = LOOPBACK
 ) -> AsyncIterator[int]:
     """Serve each connection until it has nothing more to say; yields the port."""
     left = (asyncio.IncompleteReadError, ConnectionError, ssl.SSLError)
@@ -31,7 +31,7 @@ async def accepting(
         finally:
             writer.close()
 
-    server = await asyncio.start_server(accept, LOOPBACK, 0)
+    server = await asyncio.start_server(accept, address, 0)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:

@@ -44,7 +44,7 @@ def speaks(issued: Issued, *, lasting: bool = False) -> Speech:
 
 
 @asynccontextmanager
-async def http_backend(speech: Speech) -> AsyncIterator[Backend]:
+async def http_backend(speech: Speech, address: str = LOOPBACK) -> AsyncIterator[Backend]:
     """Answer every HTTP/1.1 request with 200."""
     told: list[str] = []
     ending = b"\r\nok" if speech.lasting else b"connection: close\r\n\r\nok"
@@ -62,12 +62,12 @@ async def http_backend(speech: Speech) -> AsyncIterator[Backend]:
         while speech.lasting:
             await answer(connection)
 
-    async with accepting(serve, speech.tls) as port, tapped(port) as tap:
+    async with accepting(serve, speech.tls) as port, tapped(port, address) as tap:
         yield Backend(tap, told)
 
 
 @asynccontextmanager
-async def grpc_backend(issued: Issued) -> AsyncIterator[Backend]:
+async def grpc_backend(issued: Issued, address: str = LOOPBACK) -> AsyncIterator[Backend]:
     """Answer every call with the bytes it brought."""
     told: list[str] = []
 
@@ -84,7 +84,7 @@ async def grpc_backend(issued: Issued) -> AsyncIterator[Backend]:
     pair = (issued.key_pem.encode(), issued.chain_pem.encode())
     port = server.add_secure_port(f"{LOOPBACK}:0", grpc.ssl_server_credentials([pair]))
     await server.start()
-    async with tapped(port) as tap:
+    async with tapped(port, address) as tap:
         try:
             yield Backend(tap, told)
         finally:

@@ -3,6 +3,7 @@
 from base64 import b64encode
 from collections.abc import Iterable, Mapping
 
+from tests.loopback import LOOPBACK
 from tests.pki import Issued
 
 Json = dict[str, object]
@@ -26,6 +27,13 @@ def manifest(kind: str, name: str, version: str = GATEWAY_API, **fields: object)
         "metadata": {"name": name, "namespace": NAMESPACE},
         **fields,
     }
+
+
+def elsewhere(each: Json, namespace: str) -> Json:
+    """Return an object as it is in another namespace."""
+    metadata = each["metadata"]
+    assert isinstance(metadata, dict)
+    return each | {"metadata": metadata | {"namespace": namespace}}
 
 
 def edge(*listeners: Json, **spec: object) -> Json:
@@ -65,8 +73,8 @@ def service(name: str, ports: Mapping[int, str | None]) -> Json:
     return manifest("Service", name, "v1", spec={"ports": written})
 
 
-def endpoints(name: str, port: int, *numbers: int | None) -> Iterable[Json]:
-    """Return where a port of a Service is served on loopback: a slice for each place, None empties it."""
+def endpoints(name: str, port: int, *numbers: int | None, address: str = LOOPBACK) -> Iterable[Json]:
+    """Return where a port of a Service is served, by default on loopback: None empties a slice."""
     labels = {"kubernetes.io/service-name": name}
     for place, number in enumerate(numbers):
         yield {
@@ -74,15 +82,17 @@ def endpoints(name: str, port: int, *numbers: int | None) -> Iterable[Json]:
             "kind": "EndpointSlice",
             "metadata": {"name": f"{name}-{port}-{place}", "namespace": NAMESPACE, "labels": labels},
             "addressType": "IPv4",
-            "endpoints": [{"addresses": ["127.0.0.1"]}] if number else [],
+            "endpoints": [{"addresses": [address]}] if number else [],
             "ports": [{"name": f"p{port}", "port": number or port}],
         }
 
 
-def policy(name: str, validation: Json, options: Mapping[str, str] | None = None) -> Json:
-    """Return a policy for the Service of the same name."""
-    target = {"group": "", "kind": "Service", "name": name}
-    spec: Json = {"targetRefs": [target], "validation": validation}
+def policy(
+    name: str, validation: Json, options: Mapping[str, str] | None = None, target: str | None = None
+) -> Json:
+    """Return a policy for a Service, by default for that of the same name."""
+    reference = {"group": "", "kind": "Service", "name": target or name}
+    spec: Json = {"targetRefs": [reference], "validation": validation}
     if options:
         spec["options"] = {f"legation.dev/{key}": value for key, value in options.items()}
     return manifest("BackendTLSPolicy", name, spec=spec)

@@ -94,14 +94,14 @@ def _may_begin_record(head: bytes) -> bool:
 
 
 @asynccontextmanager
-async def tapped(port: int) -> AsyncIterator[Tap]:
-    """Stand before a port on loopback."""
+async def tapped(port: int, address: str = LOOPBACK) -> AsyncIterator[Tap]:
+    """Stand before a port on loopback, at any address of this machine."""
     tap = Tap()
 
     async def serve(connection: Pair) -> None:
         await tap.relay(connection, await asyncio.open_connection(LOOPBACK, port))
 
-    async with accepting(serve) as tap.port:
+    async with accepting(serve, address=address) as tap.port:
         yield tap
 
 
