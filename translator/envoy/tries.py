@@ -3,10 +3,9 @@
 from envoy.config.route.v3 import route_components_pb2
 
 from translator.envoy.durations import duration
-from translator.rules.clients import Manners
 from translator.rules.tries import Again, Tries
 
-IDLE = Manners().stream_idle  # after which a silent stream ends, unless its route says otherwise
+LATER = 1000  # milliseconds by which the limit of silence must not come first
 SHORTEST = 1  # of Envoy's intervals between tries, which may not be nothing
 REJECTED = "connect-failure,refused-stream,unavailable"  # no backend took the request
 BY_CODE = "retriable-status-codes"
@@ -20,8 +19,7 @@ def limit(action: route_components_pb2.RouteAction, tries: Tries) -> None:
     """Limit a request; its timeout covers all of its tries."""
     if tries.request is not None:
         action.timeout.CopyFrom(duration(tries.request))
-        if not tries.request or tries.request >= IDLE:
-            action.idle_timeout.CopyFrom(duration(tries.request and tries.request + 1000))
+        action.idle_timeout.CopyFrom(duration(tries.request and tries.request + LATER))
     if tries.each:
         action.retry_policy.per_try_timeout.CopyFrom(duration(tries.each))
     if tries.again is not None:

@@ -8,6 +8,7 @@ from http import HTTPStatus
 import pytest
 
 from tests.envoy_validate import runnable
+from tests.handshakes.acceptor import Pair, accepting
 from tests.loopback import LOOPBACK, Backend, ask, http_backend
 from tests.real_envoy import RunningEnvoy, running_envoy, until
 from tests.translator.envoy.plans import BOUND, TABLE, Hop, Plans, backend, bodies, build
@@ -19,6 +20,7 @@ from translator.rules.matches import HttpMatch, PathPrefix
 from translator.rules.ports import HttpPort, Site, TcpPort
 from translator.rules.streams import Streams
 from translator.rules.tables import Entry
+from translator.rules.tries import ONE_TRY, Tries
 
 pytestmark = pytest.mark.envoy
 WITHIN = 10.0
@@ -43,7 +45,7 @@ class Gateway:
         except ConnectionError:
             return b""
         finally:
-            writer.close()
+            writer.transport.abort()
 
 
 @asynccontextmanager
@@ -115,6 +117,29 @@ async def test_who_does_not_finish_a_head_or_begin_a_request_is_let_go() -> None
             writer.write(sent)
             assert answered in await asyncio.wait_for(reader.read(), WITHIN)
             writer.close()
+
+
+@pytest.mark.parametrize(
+    ("tries", "why"),
+    [(ONE_TRY, "stream timeout"), (Tries(request=1000), "upstream request timeout")],
+    ids=["nothing", "a second"],
+)
+async def test_silence_ends_a_request_unless_its_route_says_how_long_it_may_take(
+    tries: Tries, why: str
+) -> None:
+    async def say_nothing(connection: Pair) -> None:
+        await connection[0].read()
+
+    rule = HttpRule(Forward((Share(backend("web"), 1),), tries=tries))
+    async with accepting(say_nothing) as port:
+        plans = Plans(
+            {BOUND: Site((LOOPBACK,), 0, HttpPort(TABLE), manners=Manners(stream_idle=200))},
+            {TABLE: {"*": [Entry(HttpMatch(PathPrefix("/")), rule, "all")]}},
+            (Hop(backend("web"), (Endpoint(LOOPBACK, port),)),),
+        )
+        async with running_envoy(runnable(bodies(build(plans)))) as envoy:
+            answer = await ask(await envoy.listener_port(str(BOUND)))
+    assert (answer.status, answer.body) == (HTTPStatus.GATEWAY_TIMEOUT, why)
 
 
 @pytest.mark.parametrize("begun", [V1, V2], ids=["version 1", "version 2"])
