@@ -259,3 +259,31 @@ def test_a_tree_shows_each_share_that_gets_something_of_its_own(tmp_path: Path) 
     assert code == 0
     lines = [line.strip("│├└─ ").split()[0] for line in out.splitlines()]
     assert lines[-6:] == ["9", "shop/cart:80", "82", "shop/store:80", "9", "shop/cart:80"]
+
+
+def test_a_tree_shows_what_is_served_over_http3(tmp_path: Path) -> None:
+    issued = Authority("a root").issue(dns=["shop.example"])
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "kubernetes.io/tls",
+        "metadata": {"name": "web", "namespace": "infra"},
+        "stringData": {"tls.crt": issued.chain_pem, "tls.key": issued.key_pem},
+    }
+    parameters = {
+        "apiVersion": "legation.dev/v1alpha1",
+        "kind": "GatewayParameters",
+        "metadata": {"name": "modern", "namespace": "infra"},
+        "spec": {"clients": {"http3": "On"}},
+    }
+    listener = "port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: web}]}"
+    edge = gateway("edge", 443).replace("port: 443, protocol: HTTP", listener)
+    its_own = (
+        "  infrastructure: {parametersRef: {group: legation.dev, kind: GatewayParameters, name: modern}}\n"
+    )
+    edge = edge.replace("  listeners:\n", f"{its_own}  listeners:\n")
+    written = (LEGATION_CLASS, edge, yaml.safe_dump(secret), yaml.safe_dump(parameters))
+    (tmp_path / "a.yaml").write_text(together(*written))
+    code, out, _ = run("translate", "-o", "tree", str(tmp_path))
+    assert code == 0
+    assert ":443 HTTP/3 for any name, as over TLS" in out

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from legation.addresses import HostPort
 from legation.proxies.managed import Environment, Manifest, manifests
-from legation.proxies.wanted import Wanted
+from legation.proxies.wanted import Wanted, wanted
+from tests.golden import cases, world_of
 from translator.names import Name
 from translator.objects.gateway import Gateway
 from translator.objects.gateway_parameters import GatewayParametersSpec
@@ -90,6 +91,20 @@ def test_a_service_has_the_ports_of_its_gateway() -> None:
         (80, 80, "TCP"),
         (443, 443, "TCP"),
         (53, 53, "UDP"),
+    ]
+
+
+def test_a_service_has_a_port_for_http3_beside_that_for_tcp() -> None:
+    case = next(each for each in cases() if each.name == "clients/http3")
+    found = wanted(world_of(case), EDGE)
+    assert found is not None
+    service = next(each for each in manifests(found, ENVIRONMENT) if each["kind"] == "Service")
+    ports = at(service, "spec/ports")
+    assert isinstance(ports, list)
+    assert [(each["name"], each["port"], each["protocol"]) for each in ports] == [
+        ("tcp-80", 80, "TCP"),
+        ("tcp-443", 443, "TCP"),
+        ("udp-443", 443, "UDP"),
     ]
 
 
