@@ -6,11 +6,13 @@ from pathlib import Path
 
 import msgspec
 import typer
+from rich.table import Table
 from rich.text import Text
 
 from legation import offline
 from legation.addresses import HostPort
-from legation.audit import WEAK, Hop, as_json, audited, read_hops
+from legation.audit import WEAK, Hop, audited, read_hops
+from legation.audit import as_json as audit_as_json
 from legation.cli.asking import ask
 from legation.cli.drawing import columns, print_findings
 from legation.cli.terminal import fail, out
@@ -18,7 +20,7 @@ from legation.findings import findings
 from translator.envoy.proofs import Grade
 
 CANNOT_TELL, FOUND = 1, 2  # of all commands' exit codes only these two are the other way round
-COLOURS = {Grade.CLEARTEXT: "yellow", Grade.RELAYED: "yellow", Grade.REFUSED: "dim"}
+BARE = frozenset({Grade.CLEARTEXT, Grade.RELAYED})
 
 
 def translated(paths: Sequence[Path]) -> tuple[Hop, ...]:
@@ -46,31 +48,31 @@ def served(admin: HostPort) -> tuple[Hop, ...]:
         fail(f"the answer is not what was expected: {error}", remedy, code=CANNOT_TELL)
 
 
-def show(hops: Sequence[Hop], *, as_json: bool, cleartext: bool) -> None:
+def show(hops: tuple[Hop, ...], *, as_json: bool, cleartext: bool) -> None:
     """List hops; say by the exit code whether any is unverified."""
-    counted = WEAK | {Grade.CLEARTEXT, Grade.RELAYED} if cleartext else WEAK
-    bad = [each for each in hops if each.proof.grade in counted]
+    bad = WEAK | BARE if cleartext else WEAK
+    number = sum(each.proof.grade in bad for each in hops)
     if as_json:
-        typer.echo(msgspec.json.format(_written(hops)).decode())
+        typer.echo(msgspec.json.format(audit_as_json(hops)).decode())
     else:
-        _draw(hops, bad)
-    if bad:
+        out().print(_drawn(hops, bad) if hops else "no backend is led to")
+        words = f"{number} of {len(hops)} ways to a backend "
+        rest = "not verified as they should be" if number else "unverified"
+        out().print(words + rest, style="red" if number else "green")
+    if number:
         raise typer.Exit(FOUND)
 
 
-def _written(hops: Sequence[Hop]) -> bytes:
-    return as_json(tuple(hops))
-
-
-def _draw(hops: Sequence[Hop], bad: Sequence[Hop]) -> None:
+def _drawn(hops: Sequence[Hop], bad: frozenset[Grade]) -> Table:
     table = columns("PROOF", "BACKEND", "BY", "POLICY", "WHAT PROVES IT")
     for each in hops:
-        colour = "red" if each in bad else COLOURS.get(each.proof.grade, "green")
-        grade = Text(each.proof.grade.value, style=colour)
-        table.add_row(grade, each.proof.backend, each.gateway, each.proof.policy, Text(each.words))
-    out().print(table if hops else "no backend is led to")
-    number = f"{len(bad)} of {len(hops)} ways to a backend"
-    out().print(
-        f"{number} not verified as they should be" if bad else f"{number} unverified",
-        style="red" if bad else "green",
-    )
+        grade = each.proof.grade
+        colour = "red" if grade in bad else "yellow" if grade in BARE else "green"
+        table.add_row(
+            Text(grade.value, style=colour),
+            each.proof.backend,
+            each.gateway,
+            each.proof.policy,
+            Text(each.words),
+        )
+    return table

@@ -1,12 +1,13 @@
 """Backends proved by pins, or by nothing where that is permitted: what changes, and what never does."""
 
+import ssl
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
 from msgspec import Struct
 
-from tests.handshakes.backends import Backend, Speech, http_backend, speaks
+from tests.handshakes.backends import Backend, Speech, grpc_backend, http_backend, speaks
 from tests.handshakes.cases import (
     ALONE,
     OTHERS,
@@ -17,7 +18,7 @@ from tests.handshakes.cases import (
     pinning,
     trusting,
 )
-from tests.handshakes.clients import get
+from tests.handshakes.clients import get, send
 from tests.handshakes.manifests import (
     EDGE,
     Json,
@@ -29,9 +30,22 @@ from tests.handshakes.manifests import (
     route,
     service,
     tcp_listener,
+    tls_listener,
 )
 from tests.handshakes.rig import GATEWAY, Channel, Rig, rigged
-from tests.handshakes.shop import HTTP, HTTPS, OPEN, SHUT, Visitor, encrypted, gateway, routed, visit
+from tests.handshakes.shop import (
+    HTTP,
+    HTTPS,
+    OPEN,
+    PUBLIC,
+    SHUT,
+    TLS,
+    Visitor,
+    encrypted,
+    gateway,
+    routed,
+    visit,
+)
 from tests.handshakes.traffic import Traffic, flowing
 from translator.names import Name
 from xds_server.snapshot import CDS
@@ -81,19 +95,30 @@ async def stage() -> AsyncIterator[Stage]:
     async with (
         http_backend(speaks(OTHERS, lasting=True)) as backend,
         http_backend(Speech()) as plain,
+        grpc_backend(ALONE) as till,
         rigged(channel) as rig,
     ):
         served = {"gatewayClassName": "legation", "listeners": [http_listener(LAB_HTTP)]}
         rig.apply(
             *gateway(),
             says("Permit"),
-            edge(http_listener(HTTP), tcp_listener(TCP), infrastructure=PARAMETERS),
+            edge(
+                http_listener(HTTP),
+                tcp_listener(TCP),
+                tls_listener("tls", TLS, "edge"),
+                infrastructure=PARAMETERS,
+            ),
             manifest("Gateway", "lab", spec=served),
             service("pay", {HTTPS: "https"}),
             *endpoints("pay", HTTPS, backend.port),
             policy("pay", UNVERIFIED),
             route("HTTPRoute", "pay", [("pay", HTTPS)], hostnames=["pay.test"], parentRefs=both),
             route("TCPRoute", "pay", [("pay", HTTPS)]),
+            routed("pay", "pay", kind="TLSRoute"),
+            service("till", {HTTPS: "kubernetes.io/h2c"}),
+            *endpoints("till", HTTPS, till.port),
+            policy("till", UNVERIFIED),
+            routed("till", "till", kind="GRPCRoute"),
             service("plain", {HTTPS: "https"}),
             *endpoints("plain", HTTPS, plain.port),
             policy("plain", UNVERIFIED),
@@ -139,6 +164,14 @@ async def test_what_is_still_asked_for_is_proved_where_less_is_permitted(
     told = len(stage.backend.told)
     assert await stage.answers() == (SHUT, None, SHUT)
     assert len(stage.backend.told) == told
+
+
+async def test_calls_and_tls_that_ends_here_need_the_same_permission(stage: Stage) -> None:
+    roots = ssl.create_default_context(cadata=PUBLIC.pem)
+    for word, called, ended in (("Permit", OPEN, OPEN), ("Forbid", SHUT, None), ("Permit", OPEN, OPEN)):
+        await stage.asks(UNVERIFIED, {}, word)
+        assert await send("GRPCRoute", stage.rig.place(HTTP), "till.test", roots) == called
+        assert await send("TLSRoute", stage.rig.place(TLS), "pay.test", roots) == ended
 
 
 async def test_a_backend_in_cleartext_is_told_nothing_by_whoever_believes_anybody(stage: Stage) -> None:
