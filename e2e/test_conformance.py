@@ -11,14 +11,14 @@ import pytest
 from deploy.permissions import CHART
 from e2e.cluster.place import PROJECT
 from e2e.helm import helm
-from e2e.kubectl import wait_for
+from e2e.kubectl import read, wait_for
 from e2e.official import CLASS, LOGS, chosen, run, told
 from e2e.scenarios.pods import Pods
 
 RELEASE = ("legation", "--namespace", "legation-system")
 CHOICE = "SUITE"  # core, full, or a pattern of the names of tests
 REPLICAS = "REPLICAS"  # of the control plane
-KILLED = "KILLED"  # every how many seconds it is killed
+KILLED = "KILLED"  # every how many seconds its leader is killed
 CONTROL_PLANE = Pods("legation-system", "app.kubernetes.io/name=legation")
 QUICK = "BackendTLSPolicy.*|HTTPRouteSimple.*|HTTPRouteMatching|GRPCExact.*|TLSRouteSimple.*|UDPRoute"
 
@@ -35,7 +35,7 @@ def legation(inside: None) -> Iterator[None]:  # noqa: ARG001  a fixture cannot 
 
 @contextmanager
 def killed_every(seconds: float) -> Iterator[None]:
-    """End every replica of the control plane again and again, as when its node is lost; never, if it is 0."""
+    """End the replica that leads again and again, as when its node is lost; never, if it is 0."""
     if not seconds:
         yield
         return
@@ -44,10 +44,12 @@ def killed_every(seconds: float) -> Iterator[None]:
     def kill() -> None:
         nonlocal kills
         while not done.wait(seconds):
+            leader = read("lease", "legation", "--namespace", "legation-system")["spec"]["holderIdentity"]
             for pod in CONTROL_PLANE.all():
-                with suppress(AssertionError):  # it has not started yet, or ended meanwhile
-                    pod.vanish()
-                    kills += 1
+                with suppress(AssertionError):  # it ended meanwhile
+                    if pod.name == leader:
+                        pod.vanish()
+                        kills += 1
 
     killing = Thread(target=kill)
     killing.start()
