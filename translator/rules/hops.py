@@ -57,12 +57,12 @@ def openings(world: World, hops: Iterable[Hop]) -> Iterator[Opening]:
 
 def _own(world: World, backend: Backend) -> UpstreamTls | Refused:
     """Return the TLS that an XBackend asks for, with both versions of HTTP where it leaves that open."""
-    match x_backends.judge(world, backend.port.service).value:
+    asked = x_backends.judge(world, backend.port.service).value
+    assert asked is not None, f"{backend} asks for TLS"
+    match asked:
         case x_backends.Own(tls=tls):
             said = world.must(XBackend, backend.port.service).spec.protocol
             is_open = said == "HTTP" and backend.protocol is Protocol.HTTP
             return msgspec.structs.replace(tls, alpn=x_backends.NEGOTIATED) if is_open else tls
         case Refused() as refused:
             return refused
-        case None:
-            return Refused("Invalid", f"{backend.port.owner} has no TLS, and nothing is said instead")

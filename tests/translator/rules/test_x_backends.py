@@ -6,11 +6,12 @@ import msgspec
 import pytest
 
 from tests.golden import pems
-from translator.names import Name
+from translator.names import Name, ServicePort
 from translator.objects.config_map import ConfigMap
 from translator.objects.meta import ObjectMeta
 from translator.objects.x_backend import X_GROUP, XBackend
 from translator.rules.backends import Traffic, resolve
+from translator.rules.endpoints import endpoints
 from translator.rules.grants import Pointee, Pointer
 from translator.rules.x_backends import judge
 from translator.translate import INDEXES
@@ -50,6 +51,7 @@ def reached(world: World, traffic: Traffic = Traffic.HTTP, port: int | None = No
         ({"port": {}}, "UnsupportedValue"),
         ({"endpointSelector": {"matchLabels": {}}}, "UnsupportedValue"),
         ({"endpointSelector": None}, "UnsupportedValue"),
+        ({"type": "ExternalHostname", "endpointSelector": None}, "UnsupportedValue"),
         ({"protocol": "HTTP2"}, "UnsupportedProtocol"),
         ({"protocol": "WSS"}, "UnsupportedProtocol"),
         ({"protocol": "H2C", "tls": {"mode": "ServerOnly", "validation": VALIDATION}}, "UnsupportedProtocol"),
@@ -57,6 +59,12 @@ def reached(world: World, traffic: Traffic = Traffic.HTTP, port: int | None = No
 )
 def test_what_no_api_server_lets_in_is_refused(spec: dict[str, Any], reason: str) -> None:
     assert reached(world_with(**spec)) == reason
+
+
+def test_who_is_not_there_is_nowhere() -> None:
+    gone = World(INDEXES)
+    for kind in ("Service", "ServiceImport", "XBackend"):
+        assert endpoints(gone, ServicePort(PAY, 443, kind=kind)) == ()
 
 
 def test_a_reference_with_a_port_is_refused() -> None:
