@@ -89,7 +89,8 @@ def build(
     agreed = isinstance(tls, Refused) or (tls is not None) == has_terms
     assert agreed, f"{backend}: TLS is its policy's or its own, and no one else's"
     assert backend.by_name or at is None, f"{backend}: only endpoints say where it is"
-    assert tls is None or backend.protocol is not Protocol.UDP, f"{backend}: datagrams have no TLS"
+    is_tls = isinstance(tls, UpstreamTls)
+    assert not (is_tls and backend.protocol is Protocol.UDP), f"{backend}: datagrams have no TLS"
     match tls:
         case None:
             return Resource(encode(_reaching(backend, at)), endpoints=_assigned(backend))
