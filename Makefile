@@ -106,11 +106,11 @@ endif
 
 .PHONY: e2e
 e2e: .venv/ready build/wheel-env/ready ## run the tests that need an API server and root; SUITE=core, full or a pattern: the official suite
-	$(if $(SUITE),,$(call say,Comparing how manifests are judged with what an API server says))
-	$(if $(SUITE),,@$(BIN)/python -m pytest --quiet e2e/crds)
+	$(if $(SUITE)$(E2E),,$(call say,Testing apart from any cluster: how manifests are judged and what an image is made of))
+	$(if $(SUITE)$(E2E),,@$(BIN)/python -m pytest --quiet e2e/crds e2e/apart)
 	$(call say,Testing in a cluster (the first time its programs are built: a quarter of an hour))
 	@$(if $(SUITE),LEGATION_E2E_PROBE_PERIOD=1) $(BIN)/python -m e2e.cluster with \
-	  $(BIN)/python -m pytest --ignore=e2e/crds $(or $(E2E),$(if $(SUITE),e2e/test_conformance.py,e2e))
+	  $(BIN)/python -m pytest --ignore=e2e/crds --ignore=e2e/apart $(or $(E2E),$(if $(SUITE),e2e/test_conformance.py,e2e))
 
 .PHONY: lock
 lock: .venv/ready ## resolve the lock files anew, keeping versions that still fit; UPGRADE=1 takes the newest

@@ -24,7 +24,7 @@ from tests.real_envoy import running_envoy
 
 PAGE = (PROJECT / "docs" / "install.md").read_text()
 OF_GATEWAY_API = re.compile(r"https://github\.com/kubernetes-sigs/gateway-api/\S+")
-NEEDS_AN_ENGINE = "docker "  # to make images; there may be none, and e2e/test_image.py does what can be done
+NEEDS_AN_ENGINE = "docker "  # to make images; there may be none, and e2e/apart does what can be done
 GATEWAY_API = "gateway.networking.k8s.io"
 OURS = "gatewayparameters.legation.dev"
 NOISE = re.compile(r"^(?:Event|PodMetrics|NodeMetrics|ComponentStatus) ")

@@ -67,6 +67,7 @@ def restart(process: str) -> None:
 def bring_up_for(command: Arguments) -> None:
     """Bring up a cluster of its own, run a command inside it, take it down."""
     signal.signal(signal.SIGTERM, _leave)
+    Programs(here().programs).make()  # inside there is no way to fetch what they are built from
     cluster = chosen().alone()
     cluster.up()
     try:

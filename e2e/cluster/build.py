@@ -66,6 +66,12 @@ class Programs(NamedTuple):
                 _compile(module.folder, module.packages[program], made)
         return path
 
+    def make(self) -> None:
+        """Build all that is not there."""
+        for module in MODULES:
+            for program in module.packages:
+                self.path(program)
+
     @property
     def crds(self) -> Path:
         """A folder with the CRDs of Gateway API, of the channel that the environment asks for."""
