@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from translator.objects.admission.finding import Finding, rules_of
+from translator.objects.admission.finding import Finding, fits, rules_of
 from translator.objects.backend_tls_policy import (
     BackendTLSPolicySpec,
     BackendTLSPolicyValidation,
@@ -18,12 +18,8 @@ def trust_comes_from_one_place(validation: BackendTLSPolicyValidation) -> Iterat
 
 def the_name_fits_the_type(name: SubjectAltName) -> Iterator[Finding]:
     """Exactly the name that the type asks for is there."""
-    fields = {"Hostname": ("hostname", name.hostname), "URI": ("uri", name.uri)}
-    for type_, (field, value) in fields.items():
-        if type_ == name.type and not value:
-            yield Finding(field, f"is required where type is {type_}")
-        if type_ != name.type and value:
-            yield Finding(field, f"must be left out where type is {name.type}")
+    fields = {"Hostname": ("hostname", name.hostname or None), "URI": ("uri", name.uri or None)}
+    return fits(name.type, fields)
 
 
 def one_target_is_told_apart_alike(spec: BackendTLSPolicySpec) -> Iterator[Finding]:

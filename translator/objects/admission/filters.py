@@ -1,9 +1,9 @@
 """What is asked of filters, wherever they stand."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from translator.objects.admission.finding import Finding, rules_of
+from translator.objects.admission.finding import Finding, fits, rules_of
 from translator.objects.filters import Fraction, HTTPExternalAuthFilter, HTTPRequestMirrorFilter
 from translator.objects.grpc_route import GRPCBackendRef, GRPCRouteFilter, GRPCRouteRule
 from translator.objects.http_route import (
@@ -14,7 +14,6 @@ from translator.objects.http_route import (
     HTTPRouteRule,
 )
 from translator.objects.listeners import ListenerFilter
-from translator.objects.meta import Part
 
 _ONCE_IN_HTTP = ("CORS", "RequestHeaderModifier", "ResponseHeaderModifier", "RequestRedirect", "URLRewrite")
 _ONCE_IN_GRPC = ("RequestHeaderModifier", "ResponseHeaderModifier")
@@ -32,7 +31,7 @@ def the_field_fits_the_type(filter_: HTTPRouteFilter) -> Iterator[Finding]:
         "ExternalAuth": ("externalAuth", filter_.external_auth),
         "ExtensionRef": ("extensionRef", filter_.extension_ref),
     }
-    return _fits(filter_.type, fields)
+    return fits(filter_.type, fields)
 
 
 def the_field_fits_the_type_in_grpc(filter_: GRPCRouteFilter) -> Iterator[Finding]:
@@ -43,7 +42,7 @@ def the_field_fits_the_type_in_grpc(filter_: GRPCRouteFilter) -> Iterator[Findin
         "RequestMirror": ("requestMirror", filter_.request_mirror),
         "ExtensionRef": ("extensionRef", filter_.extension_ref),
     }
-    return _fits(filter_.type, fields)
+    return fits(filter_.type, fields)
 
 
 def the_field_fits_the_type_in_a_listener(filter_: ListenerFilter) -> Iterator[Finding]:
@@ -52,17 +51,7 @@ def the_field_fits_the_type_in_a_listener(filter_: ListenerFilter) -> Iterator[F
         "ExternalAuth": ("externalAuth", filter_.external_auth),
         "ExtensionRef": ("extensionRef", filter_.extension_ref),
     }
-    return _fits(filter_.type, fields)
-
-
-def _fits(type_: str, fields: Mapping[str, tuple[str, Part | None]]) -> Iterator[Finding]:
-    for of_type, (field, value) in fields.items():
-        if of_type == type_ and value is None:
-            yield Finding(field, f"is required where type is {type_}")
-        if of_type != type_ and value is not None:
-            yield Finding(
-                field, f"must be left out where type is {type_}: remove it, or set type to {of_type}"
-            )
+    return fits(filter_.type, fields)
 
 
 def none_is_repeated(owner: HTTPRouteRule | HTTPBackendRef) -> Iterator[Finding]:
@@ -96,21 +85,13 @@ def the_path_fits_the_type(modifier: HTTPPathModifier) -> Iterator[Finding]:
         "ReplaceFullPath": ("replaceFullPath", modifier.replace_full_path),
         "ReplacePrefixMatch": ("replacePrefixMatch", modifier.replace_prefix_match),
     }
-    for of_type, (field, value) in fields.items():
-        if of_type == modifier.type and value is None:
-            yield Finding(field, f"is required where type is {of_type}")
-        if of_type != modifier.type and value is not None:
-            yield Finding(field, f"must be left out where type is {modifier.type}")
+    return fits(modifier.type, fields)
 
 
 def the_protocol_has_its_settings(filter_: HTTPExternalAuthFilter) -> Iterator[Finding]:
     """An authorization service has the settings of the protocol it is asked in, and no other."""
     fields = {"GRPC": ("grpc", filter_.grpc), "HTTP": ("http", filter_.http)}
-    for protocol, (field, value) in fields.items():
-        if protocol == filter_.protocol and value is None:
-            yield Finding(field, f"is required where protocol is {protocol}: add it, if only as {{}}")
-        if protocol != filter_.protocol and value is not None:
-            yield Finding(field, f"must be left out where protocol is {filter_.protocol}")
+    return fits(filter_.protocol, fields, by="protocol")
 
 
 def a_share_is_said_once(mirror: HTTPRequestMirrorFilter) -> Iterator[Finding]:

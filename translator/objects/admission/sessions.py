@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from translator.objects.admission.finding import Finding, rules_of
+from translator.objects.admission.finding import Finding, fits, rules_of
 from translator.objects.routes import SessionPersistence
 
 
@@ -16,11 +16,7 @@ def a_permanent_cookie_ends(session: SessionPersistence) -> Iterator[Finding]:
 def the_settings_fit_the_type(session: SessionPersistence) -> Iterator[Finding]:
     """A session kept by a cookie has the settings of a cookie, one kept by a header those of a header."""
     fields = {"Cookie": ("cookie", session.cookie), "Header": ("header", session.header)}
-    for type_, (field, value) in fields.items():
-        if type_ == session.type and value is None:
-            yield Finding(field, f"is required where type is {type_}")
-        if type_ != session.type and value is not None:
-            yield Finding(field, f"must be left out where type is {session.type}")
+    return fits(session.type, fields)
 
 
 CHECKS = (rules_of(SessionPersistence, a_permanent_cookie_ends, the_settings_fit_the_type),)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from translator.objects.admission.finding import Finding, rules_of
+from translator.objects.admission.finding import Finding, fits, rules_of
 from translator.objects.scalars import QUALIFIED_NAME
 from translator.objects.x_backend import (
     BackendPort,
@@ -21,11 +21,7 @@ def the_destination_fits_the_type(spec: BackendSpec) -> Iterator[Finding]:
         "ExternalHostname": ("externalHostname", spec.external_hostname),
         "EndpointSelector": ("endpointSelector", spec.endpoint_selector),
     }
-    for type_, (field, value) in fields.items():
-        if type_ == spec.type and value is None:
-            yield Finding(field, f"is required where type is {type_}")
-        if type_ != spec.type and value is not None:
-            yield Finding(field, f"must be left out where type is {spec.type}")
+    return fits(spec.type, fields)
 
 
 def the_protocol_fits_the_tls(spec: BackendSpec) -> Iterator[Finding]:
