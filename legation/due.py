@@ -2,7 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Hashable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
@@ -14,6 +17,9 @@ class Due(Generic[K]):
     def __init__(self) -> None:
         """Begin with nothing due."""
         self._since: dict[K, float] = {}
+        self._order: list[tuple[float, int, K]] = []  # a heap; what differs from `_since` is history
+        self._marks = count()
+        self._held_back: set[K] = set()  # due, and being looked at just now
         self._busy: set[K] = set()
         self._news = asyncio.Event()
         self._turn = asyncio.Lock()
@@ -21,12 +27,15 @@ class Due(Generic[K]):
     def mark(self, name: K, after: float = 0.0) -> None:
         """Have something looked at, in some seconds; an earlier time that was marked already holds."""
         when = asyncio.get_running_loop().time() + after
-        self._since[name] = min(when, self._since.get(name, when))
-        self._news.set()
+        if when < self._since.get(name, inf):
+            self._since[name] = when
+            heappush(self._order, (when, next(self._marks), name))
+            self._news.set()
 
     def forget(self, name: K) -> None:
         """Let go of what is gone."""
         self._since.pop(name, None)
+        self._held_back.discard(name)
 
     @asynccontextmanager
     async def next(self) -> AsyncIterator[K]:
@@ -37,23 +46,31 @@ class Due(Generic[K]):
             yield name
         finally:
             self._busy.discard(name)
-            self._news.set()
+            if name in self._held_back:
+                self._held_back.discard(name)
+                heappush(self._order, (self._since[name], next(self._marks), name))
+                self._news.set()
 
     async def _wait(self) -> K:
-        loop = asyncio.get_running_loop()
         while True:
             self._news.clear()
-            free = [(when, name) for name, when in self._since.items() if name not in self._busy]
-            when, name = min(free, key=lambda each: each[0], default=(float("inf"), None))
-            if name is not None and when <= loop.time():
+            early = self._first() - asyncio.get_running_loop().time()
+            if early <= 0:
+                _, _, name = heappop(self._order)
                 del self._since[name]
                 self._busy.add(name)
                 return name
-            await self._sleep(when - loop.time())
+            with suppress(TimeoutError):
+                async with asyncio.timeout(None if early == inf else early):
+                    await self._news.wait()
 
-    async def _sleep(self, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(None if seconds == float("inf") else seconds):
-                await self._news.wait()
-        except TimeoutError:
-            pass
+    def _first(self) -> float:
+        """Return when something is due first; what is history or being looked at is put aside."""
+        while self._order:
+            when, _, name = self._order[0]
+            if self._since.get(name) == when and name not in self._busy:
+                return when
+            heappop(self._order)
+            if self._since.get(name) == when:
+                self._held_back.add(name)
+        return inf

@@ -28,12 +28,11 @@ from legation.engine import CannotStartError, Engine, Guard, Surroundings, guard
 from legation.events import Events
 from legation.leader import Leader
 from legation.managed_mode import ManagedMode
-from legation.other_replicas import OtherReplicas, OwnService
+from legation.other_replicas import OtherReplicas, own_service
 from legation.proxies.keeper import Ways
 from legation.pump import Outcome, Workbench, the_time
 from legation.settings import RunSettings
 from legation.status_writer import StatusWriter
-from translator.names import Name
 from translator.objects.kinds import Object
 from translator.rules.bundles import Bundles
 from translator.rules.gateways import CONTROLLER
@@ -76,7 +75,7 @@ class Replica:
         lease = Place("coordination.k8s.io/v1", "leases", settings.namespace, LEASE)
         self._crds = Crds(reader, self._state)
         self._leader = Leader(writer, lease, _candidate())
-        self._others = OtherReplicas(_own_service(settings), reader, self._roots, self._ask_again)
+        self._others = OtherReplicas(own_service(settings), reader, self._roots, self._ask_again)
         self._engine = Engine(Workbench(keeps_what_is_written=True), self._around(), [self._take])
         self._engine.standing.lacks = lambda: self._cluster.lacks
         self._engine.standing.stale = self._cluster.stale
@@ -153,7 +152,7 @@ class Replica:
             tasks.create_task(self._events.run())
             tasks.create_task(self._write())
             if self._managed:
-                tasks.create_task(self._managed.duty())
+                tasks.create_task(self._managed.keep())
 
     async def _write(self) -> None:
         """Write statuses, once what other replicas know was heard or waited for long enough."""
@@ -206,10 +205,6 @@ class Replica:
 def _candidate() -> str:
     """Name this replica: what comes after it in the same pod is the same to others, and goes on at once."""
     return os.environ.get(POD) or f"{socket.gethostname()}-{token_hex(4)}"
-
-
-def _own_service(settings: RunSettings) -> OwnService:
-    return OwnService(Name(settings.namespace, settings.service), settings.xds.port)
 
 
 def _now() -> str:

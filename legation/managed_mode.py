@@ -1,6 +1,6 @@
 """`legation run` as its own authority: it issues identities, runs proxies, and guards the port for Envoys."""
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 
 from k8s_watch.change import Change
 from legation.addresses import HostPort
@@ -8,6 +8,7 @@ from legation.authority import server
 from legation.change import Stated
 from legation.engine import Guard
 from legation.kept_authority import KeptAuthority
+from legation.other_replicas import own_service
 from legation.proxies.keeper import Keeper, Ways
 from legation.proxies.managed import Environment
 from legation.pump import Batch, Kept, Outcome
@@ -31,7 +32,7 @@ class ManagedMode:
         review: Callable[[str], None],
     ) -> None:
         """Make the parts and connect them; nothing runs yet."""
-        name = f"{settings.service}.{settings.namespace}.svc"
+        name = own_service(settings).server_name
         place = Name(settings.namespace, AUTHORITY)
         self.authority = KeptAuthority(ways.writer, place, server([name]), self._look)
         environment = Environment(HostPort(name, settings.xds.port), name, settings.envoy_image)
@@ -49,10 +50,9 @@ class ManagedMode:
         """Say by what the port for Envoys is guarded."""
         return Guard(self.authority.proof, self._gate.group_of)
 
-    @property
-    def duty(self) -> Callable[[], Coroutine[None, None, None]]:
-        """Give what only one replica does."""
-        return self._keeper.run
+    async def keep(self) -> None:
+        """Do what only one replica does, until cancelled."""
+        await self._keeper.run()
 
     def overhear(self, kind: type, changes: Sequence[Change[Object]]) -> None:
         """Learn which identities count."""

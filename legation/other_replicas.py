@@ -12,6 +12,7 @@ from legation.badge import Badge, refusal
 from legation.journal import Journal
 from legation.peers import Others, Peers
 from legation.replica_slices import ReplicaSlices, slices_of
+from legation.settings import RunSettings
 from legation.telling import Telling
 from translator.names import Name
 from xds_server.feed import Feed
@@ -27,6 +28,11 @@ class OwnService(Struct, frozen=True):
     def server_name(self) -> str:
         """What the certificate of every replica proves."""
         return f"{self.name.name}.{self.name.namespace}.svc"
+
+
+def own_service(settings: RunSettings) -> OwnService:
+    """Say by which Service a replica is reached."""
+    return OwnService(Name(settings.namespace, settings.service), settings.xds.port)
 
 
 class OtherReplicas:

@@ -17,8 +17,10 @@ from k8s_watch.answers import Failed
 from k8s_watch.change import Absent, Change, Gone, Put, Synced, Unreadable
 from k8s_watch.kind import Place
 from k8s_watch.list_watch import Pace
+from k8s_watch.versions import is_older
 from k8s_watch.writer import Missing, Outcome, Unchanged, Writer, Written
 from k8s_watch.writer import Status as Known
+from legation.due import Due
 from legation.notebook import Judged
 from legation.permissions import JUDGED
 from legation.statuses import Moment, merged
@@ -78,11 +80,8 @@ class StatusWriter:
         self._judged = _NOTHING
         self._seen: dict[Ref, _Seen] = {}
         self._awaited: dict[Ref, str] = {}  # the version that a write of ours made and nobody told us of yet
-        self._due: dict[Ref, float] = {}  # and not before when
+        self._due: Due[Ref] = Due()
         self._failures: dict[Ref, int] = {}
-        self._news = asyncio.Event()
-        self._busy: set[Ref] = set()
-        self._turn = asyncio.Lock()
 
     def overhear(self, kind: type, changes: Sequence[Change[Object]]) -> None:
         """Learn what objects say about themselves now, if they are told something by us."""
@@ -116,27 +115,8 @@ class StatusWriter:
 
     async def _work(self) -> None:
         while True:
-            async with self._turn:
-                ref = await self._next()
-            try:
+            async with self._due.next() as ref:
                 await self._settle(ref)
-            finally:
-                self._busy.discard(ref)
-                self._news.set()
-
-    async def _next(self) -> Ref:
-        """Wait for what is due longest and not being written just now."""
-        while True:
-            self._news.clear()
-            ref = next((each for each in self._due if each not in self._busy), None)
-            if ref is None:
-                await self._news.wait()
-            elif (early := self._due[ref] - _clock()) > 0:
-                await asyncio.sleep(early)
-            else:
-                del self._due[ref]
-                self._busy.add(ref)
-                return ref
 
     async def _settle(self, ref: Ref) -> None:
         """Write one status, if what is known of it is not what it should be."""
@@ -171,11 +151,11 @@ class StatusWriter:
                 self._failures[ref] = failures = self._failures.get(ref, 0) + 1
                 self._log.warning("a status was not written", object=str(ref), why=why)
                 wait = self._pace.after(failures, outcome.retry_after)
-                asyncio.get_running_loop().call_later(wait, self._mark, ref)
+                self._mark(ref, wait)
 
     def _learn(self, ref: Ref, seen: _Seen) -> None:
         """Believe the newest; what was before our own last write is history."""
-        if _is_older(seen.known.version, self._awaited.get(ref, "")):
+        if is_older(seen.known.version, self._awaited.get(ref, "")):
             return
         self._awaited.pop(ref, None)
         self._seen[ref] = seen
@@ -184,17 +164,17 @@ class StatusWriter:
     def _await(self, ref: Ref, version: str) -> None:
         """Wait to be told of what we wrote, unless that was quicker than the answer."""
         seen = self._seen.get(ref)
-        if seen is not None and _is_older(seen.known.version, version):
+        if seen is not None and is_older(seen.known.version, version):
             self._awaited[ref] = version
 
     def _forget(self, ref: Ref) -> None:
-        for each in (self._seen, self._awaited, self._failures, self._due):
+        self._due.forget(ref)
+        for each in (self._seen, self._awaited, self._failures):
             each.pop(ref, None)
 
-    def _mark(self, ref: Ref) -> None:
+    def _mark(self, ref: Ref, after: float = GATHER) -> None:
         if ref in self._judged and ref in self._seen:
-            self._due.setdefault(ref, _clock() + GATHER)
-            self._news.set()
+            self._due.mark(ref, after)
 
     def _place(self, ref: Ref) -> Place:
         info = _KINDS[ref.kind]
@@ -211,14 +191,3 @@ class _Draft:
     def make(self, existing: bytes) -> bytes:
         self.before, self.after = existing, self._make(existing)
         return self.after
-
-
-def _clock() -> float:
-    return asyncio.get_running_loop().time()
-
-
-def _is_older(version: str, than: str) -> bool:
-    """Compare two versions that are numbers; of others nothing is known."""
-    if version.isdecimal() and than.isdecimal():
-        return (len(version), version) < (len(than), than)
-    return False

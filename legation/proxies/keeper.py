@@ -30,6 +30,7 @@ from legation.rotation import bundle, renewed_leaf
 from translator.names import Name
 from translator.objects.kinds import name_of
 from translator.objects.secret import Secret
+from translator.rules.managed import proxy_name
 
 AT_ONCE = 8  # Gateways at the same time
 COMPLAIN_AFTER = 10.0  # seconds
@@ -229,8 +230,8 @@ class Keeper:
         self._due.forget(gateway)
         for each in (self._identities, self._failures):
             each.pop(gateway, None)
-        if known := self._written.pop(gateway, None):
-            self._gateways.pop(known[0].name, None)
+        self._written.pop(gateway, None)
+        self._gateways.pop(proxy_name(gateway), None)
 
 
 async def _within(event: asyncio.Event, seconds: float) -> bool:

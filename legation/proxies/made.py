@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from k8s_watch.change import Absent, Change, Gone, Put, Synced, Unreadable
 from k8s_watch.kind import Kind, Place
+from k8s_watch.versions import is_older
 from legation.proxies.belonging import MANAGED_BY
 from translator.names import Name
 from translator.objects.gateway import Gateway
@@ -179,13 +180,6 @@ def key_of(manifest: Manifest) -> Key:
     metadata = manifest["metadata"]
     assert isinstance(metadata, dict), "every manifest has some"
     return Key(str(manifest["kind"]), Name(metadata["namespace"], metadata["name"]))
-
-
-def is_older(version: str, than: str) -> bool:
-    """Compare two versions that are numbers; of others nothing is known."""
-    if version.isdecimal() and than.isdecimal():
-        return (len(version), version) < (len(than), than)
-    return False
 
 
 def read_found(body: bytes) -> Found:

@@ -5,7 +5,7 @@ import pytest
 
 from k8s_watch.change import Gone, Put
 from k8s_watch.kind import ObjectName
-from legation.proxies.made import SORTS, Found, Key, Ledger, Metadata, Owner, is_older
+from legation.proxies.made import SORTS, Found, Key, Ledger, Metadata, Owner
 from translator.names import Name
 from translator.objects.gateway import Gateway
 
@@ -87,11 +87,3 @@ def test_only_what_belongs_to_the_gateway_is_too_much() -> None:
     seen(ledger, "ConfigMap", 3, owner=Owner("Gateway", "other", "0b60", controller=True))
     seen(ledger, "Deployment", 4, owner=Owner("Gateway", "edge", "0b5f"))
     assert ledger.surplus(EDGE, NAME, {Key("Service", NAME)}) == {Key("PodDisruptionBudget", NAME): "1"}
-
-
-@pytest.mark.parametrize(
-    ("version", "than", "older"),
-    [("9", "10", True), ("10", "9", False), ("9", "9", False), ("x", "9", False)],
-)
-def test_versions_are_compared_as_numbers(version: str, than: str, older: bool) -> None:  # noqa: FBT001  # a table
-    assert is_older(version, than) is older
