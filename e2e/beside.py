@@ -1,13 +1,15 @@
-"""The control plane as a process beside the cluster, its own authority, for the Gateways of one namespace."""
+"""The control plane as a process beside the cluster, for the Gateways of one namespace."""
 
+import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from string import Template
+from typing import Any
 
 from e2e.cluster.network import NODE_ADDRESS
 from e2e.cluster.place import PROJECT
-from e2e.kubectl import apply, kubectl
+from e2e.kubectl import apply, eventually, kubectl, read
 from tests.legation.running import Legation, free_port, serving
 
 CRD = PROJECT / "deploy" / "helm" / "legation" / "crds" / "legation.dev_gatewayparameters.yaml"
@@ -42,6 +44,44 @@ spec:
 """)
 
 
+GATEWAY = Template("""
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: $name}
+spec:
+  gatewayClassName: $namespace
+  listeners: [{name: http, port: $port, protocol: HTTP}]
+""")
+
+
+def gateway(namespace: str, name: str, port: int = 80) -> None:
+    """Have one more Gateway of the class that the namespace has."""
+    apply(namespace, GATEWAY.substitute(namespace=namespace, name=name, port=port))
+
+
+def conditions(namespace: str, kind: str, name: str, *path: str | int) -> dict[str, tuple[str, int]]:
+    """Read what an object says about itself, and of which generation."""
+    found: Any = read(kind, name, "--namespace", namespace).get("status", {})
+    for step in path:
+        found = found[step]
+    told = found.get("conditions", [])
+    return {each["type"]: (each["status"], each.get("observedGeneration", 0)) for each in told}
+
+
+async def told(question: Callable[[], object]) -> None:
+    """Wait for an answer of the API server that is not empty."""
+    await asyncio.to_thread(eventually, question)
+
+
+@asynccontextmanager
+async def replica(namespace: str, port: int, host: str = "127.0.0.1") -> AsyncIterator[Legation]:
+    """Run one replica for the Gateways of a namespace, with its port for Envoys there."""
+    place = ("--kubeconfig", os.environ["KUBECONFIG"], "--namespace", namespace, "--watch", namespace)
+    async with serving("run", *place, "--xds", f"{host}:{port}") as running:
+        await running.logged("xDS port")
+        yield running
+
+
 @asynccontextmanager
 async def control_plane(namespace: str) -> AsyncIterator[tuple[Legation, int]]:
     """Run it beside the cluster, where pods reach it by the name of its Service."""
@@ -50,10 +90,8 @@ async def control_plane(namespace: str) -> AsyncIterator[tuple[Legation, int]]:
     kubectl("wait", "--for=condition=Established", "crd/gatewayparameters.legation.dev")
     apply(namespace, XDS.substitute(port=port, address=NODE_ADDRESS))
     kubectl("apply", "--filename=-", given=CLASS.substitute(namespace=namespace))
-    place = ("--kubeconfig", os.environ["KUBECONFIG"], "--namespace", namespace, "--watch", namespace)
     try:
-        async with serving("run", *place, "--xds", f"{NODE_ADDRESS}:{port}") as running:
-            await running.logged("xDS port")
+        async with replica(namespace, port, NODE_ADDRESS) as running:
             yield running, port
     finally:
         kubectl("delete", "gatewayclass", namespace)

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from e2e.beside import gateway, replica, told
 from e2e.kubectl import apply, kubectl, read, wait_for
-from e2e.test_run import CLASS, gateway, replica, told
+from e2e.test_run import CLASS
 from tests.legation.running import free_port
 
 pytestmark = pytest.mark.asyncio

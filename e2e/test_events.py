@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from e2e.beside import gateway, replica, told
 from e2e.kubectl import apply, kubectl, read
-from e2e.test_run import CLASS, accepted, gateway, replica, told
+from e2e.test_run import CLASS, accepted
 from tests.legation.running import free_port
 
 ROUTE = """

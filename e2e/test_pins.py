@@ -5,10 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from e2e.beside import replica, told
 from e2e.kubectl import apply, kubectl, read, wait_for
 from e2e.test_events import SERVICE, events
 from e2e.test_manifests import CRD
-from e2e.test_run import CLASS, replica, told
+from e2e.test_run import CLASS
 from tests.legation.running import free_port
 
 PINNED, SKIP = "legation.dev/pinned", "legation.dev/insecure-skip-verification"

@@ -7,32 +7,21 @@ from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
-from string import Template
 
 import grpc
 import pytest
 from envoy.service.discovery.v3 import discovery_pb2
 from msgspec import Struct
 
-from e2e.beside import control_plane
+from e2e.beside import conditions, control_plane, gateway, told
 from e2e.cluster.network import NODE_ADDRESS
-from e2e.kubectl import apply, eventually, kubectl, read, wait_for
+from e2e.kubectl import eventually, kubectl, read, wait_for
 from e2e.test_managed import asked
-from e2e.test_run import conditions, told
 from translator.rules.identities import REVOKED_BEFORE
 
 METHOD = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources"
 LISTENER = "type.googleapis.com/envoy.config.listener.v3.Listener"
 KINDS = ("deployment", "service", "serviceaccount", "configmap", "secret")
-
-GATEWAY = Template("""
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: $name}
-spec:
-  gatewayClassName: $namespace
-  listeners: [{name: http, port: 80, protocol: HTTP}]
-""")
 
 
 class Thief(Struct, frozen=True):
@@ -81,11 +70,6 @@ def thief(namespace: str, gateway: str, port: int) -> Thief:
     data = read("secret", f"legation-{gateway}", "--namespace", namespace)["data"]
     certificate, key, roots = (b64decode(data[name]) for name in ("tls.crt", "tls.key", "ca.crt"))
     return Thief(certificate, key, roots, f"{NODE_ADDRESS}:{port}", f"legation.{namespace}.svc")
-
-
-def gateway(namespace: str, name: str) -> None:
-    """Have one more Gateway."""
-    apply(namespace, GATEWAY.substitute(namespace=namespace, name=name))
 
 
 def address(namespace: str, name: str) -> str:

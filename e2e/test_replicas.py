@@ -1,20 +1,19 @@
 """Two replicas serve Envoys of one Gateway: what its status says while one is slow, and when one dies."""
 
 import asyncio
-import os
 import signal
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 from string import Template
 from typing import Any
 
 import pytest
 
-from e2e.beside import CLASS, CRD, XDS
+from e2e.beside import CLASS, CRD, XDS, gateway, replica, told
 from e2e.cluster.network import DNS_ADDRESS, NODE_ADDRESS
 from e2e.kubectl import apply, kubectl, read
-from e2e.test_run import accepted, told
-from tests.legation.running import Legation, free_port, serving
+from e2e.test_run import accepted
+from tests.legation.running import Legation, free_port
 from tests.real_envoy import until
 
 PROXIES = 4
@@ -35,19 +34,6 @@ kind: GatewayParameters
 metadata: {name: inside}
 spec: {service: {type: ClusterIP}, envoy: {replicas: $proxies}}
 """)
-GATEWAY = Template("""
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: $name}
-spec:
-  gatewayClassName: $namespace
-  listeners: [{name: http, port: $port, protocol: HTTP}]
-""")
-
-
-def gateway(namespace: str, name: str, port: int = 80) -> None:
-    """Have a Gateway that listens on this port."""
-    apply(namespace, GATEWAY.substitute(name=name, namespace=namespace, port=port))
 
 
 def programmed(namespace: str) -> dict[str, Any]:
@@ -62,15 +48,6 @@ def says(namespace: str, status: str, generation: int) -> bool:
     return (found.get("status"), found.get("observedGeneration")) == (status, generation)
 
 
-@asynccontextmanager
-async def replica(namespace: str, address: str) -> AsyncIterator[Legation]:
-    """Run one replica beside the cluster."""
-    place = ("--kubeconfig", os.environ["KUBECONFIG"], "--namespace", namespace, "--watch", namespace)
-    async with serving("run", *place, "--xds", address) as running:
-        await running.logged("xDS port")
-        yield running
-
-
 @pytest.fixture
 async def replicas(namespace: str, inside: None) -> AsyncIterator[tuple[Legation, Legation]]:  # noqa: ARG001  it must be there
     """Two replicas that know of each other, of which the first leads, and proxies that connect to both."""
@@ -82,9 +59,9 @@ async def replicas(namespace: str, inside: None) -> AsyncIterator[tuple[Legation
     kubectl("apply", "--filename=-", given=CLASS.substitute(namespace=namespace))
     async with AsyncExitStack() as running:
         running.callback(kubectl, "delete", "gatewayclass", namespace)
-        first = await running.enter_async_context(replica(namespace, f"{NODE_ADDRESS}:{port}"))
+        first = await running.enter_async_context(replica(namespace, port, NODE_ADDRESS))
         await first.logged("leads")
-        second = await running.enter_async_context(replica(namespace, f"{DNS_ADDRESS}:{port}"))
+        second = await running.enter_async_context(replica(namespace, port, DNS_ADDRESS))
         for each in (first, second):
             await each.logged("hears another replica")
         gateway(namespace, "edge")

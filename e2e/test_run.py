@@ -2,25 +2,24 @@
 
 import asyncio
 import json
-import os
 import signal
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
 from string import Template
-from typing import Any
 
 import aiohttp
 import pytest
 
+from e2e.beside import conditions, gateway, replica, told
 from e2e.cluster.control_plane import API_SERVER
 from e2e.cluster.network import NODE_ADDRESS
 from e2e.cluster.own import Own
-from e2e.kubectl import apply, eventually, kubectl, read
+from e2e.kubectl import apply, kubectl, read
 from e2e.outages import away
-from tests.legation.running import Legation, free_port, run, serving
+from tests.legation.running import Legation, free_port, run
 from tests.loopback import ask
 from tests.pki import Authority
 from tests.real_envoy import running_envoy, until
@@ -38,14 +37,6 @@ apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
 metadata: {name: $namespace}
 spec: {controllerName: legation.dev/gateway-controller}
-""")
-GATEWAY = Template("""
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {name: $name}
-spec:
-  gatewayClassName: $namespace
-  listeners: [{name: http, port: $port, protocol: HTTP}]
 """)
 PAY = Template("""
 apiVersion: v1
@@ -87,24 +78,10 @@ def shop(namespace: str) -> Iterator[str]:
     kubectl("delete", "gatewayclass", namespace)
 
 
-def gateway(namespace: str, name: str, port: int) -> None:
-    """Have one more Gateway of ours."""
-    apply(namespace, GATEWAY.substitute(namespace=namespace, name=name, port=port))
-
-
 def trust(namespace: str, authority: Authority) -> None:
     """Have the policy trust this authority."""
     roots = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "roots"}}
     apply(namespace, json.dumps({**roots, "data": {"ca.crt": authority.pem}}))
-
-
-def conditions(namespace: str, kind: str, name: str, *path: str | int) -> dict[str, tuple[str, int]]:
-    """Read what an object says about itself, and of which generation."""
-    found: Any = read(kind, name, "--namespace", namespace).get("status", {})
-    for step in path:
-        found = found[step]
-    told = found.get("conditions", [])
-    return {each["type"]: (each["status"], each.get("observedGeneration", 0)) for each in told}
 
 
 def programmed(namespace: str, name: str) -> str:
@@ -132,20 +109,6 @@ def versions(namespace: str) -> dict[str, str]:
     return {
         f"{each['kind']} {each['metadata']['name']}": each["metadata"]["resourceVersion"] for each in kept
     }
-
-
-async def told(question: Callable[[], object]) -> None:
-    """Wait for an answer of the API server that is not empty."""
-    await asyncio.to_thread(eventually, question)
-
-
-@asynccontextmanager
-async def replica(namespace: str, xds: int) -> AsyncIterator[Legation]:
-    """Run a replica of the control plane beside the cluster."""
-    place = ("--kubeconfig", os.environ["KUBECONFIG"], "--namespace", namespace, "--watch", namespace)
-    async with serving("run", *place, "--xds", f"127.0.0.1:{xds}") as running:
-        await running.logged("xDS port")
-        yield running
 
 
 @asynccontextmanager

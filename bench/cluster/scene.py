@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import msgspec
 from aiohttp import web
 
-from e2e.beside import control_plane
+from e2e.beside import control_plane, gateway
 from e2e.cluster.network import NODE_ADDRESS
 from e2e.kubectl import kubectl, read, wait_for
-from e2e.test_proxies import gateway, reached
+from e2e.test_proxies import reached
 from k8s_watch.api_server import ApiServer, kubeconfig
 from k8s_watch.kind import Place
 from k8s_watch.writer import Writer, Written

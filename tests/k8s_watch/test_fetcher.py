@@ -1,7 +1,6 @@
 """Secrets over real HTTP: only those that somebody wants are ever read."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -11,8 +10,9 @@ from k8s_watch.fetcher import Fetcher
 from k8s_watch.kind import Kind
 from k8s_watch.reader import Reader
 from tests.k8s_watch.faults import refusing, saying
-from tests.k8s_watch.faulty_api import SOON, FaultyApi, serving
+from tests.k8s_watch.faulty_api import FaultyApi, serving
 from tests.k8s_watch.listener import QUICK, Listener, Widget, named, reached, running
+from tests.looking import eventually
 
 SECRETS = Kind("example.com", ("v1",), "secrets", Widget)
 
@@ -25,13 +25,6 @@ async def fetching(folder: Path, api: FaultyApi, told: Listener[Widget]) -> Asyn
         fetcher = Fetcher(SECRETS, Reader(server), told, pace=QUICK)
         async with running(fetcher.run()):
             yield fetcher
-
-
-async def passes(holds: Callable[[], bool]) -> None:
-    """Wait for what only looking can tell."""
-    async with asyncio.timeout(SOON):
-        while not holds():  # noqa: ASYNC110  # a failure is not told
-            await asyncio.sleep(0.005)
 
 
 async def test_only_what_is_wanted_is_read_and_the_rest_is_asked_for_as_metadata(tmp_path: Path) -> None:
@@ -74,9 +67,9 @@ async def test_a_reading_that_is_refused_is_known_until_nobody_wants_it_or_it_is
         await api.until(lambda: api.count("get") >= 2)
         assert fetcher.failure == Failed(403, "you may not")
         fetcher.want(frozenset())
-        await passes(lambda: fetcher.failure is None)
+        await eventually(lambda: fetcher.failure is None)
         fetcher.want({named("b")})
-        await passes(lambda: fetcher.failure == Failed(403, "you may not"))
+        await eventually(lambda: fetcher.failure == Failed(403, "you may not"))
         await api.delete("b", "secrets")
         await told.until(lambda: Gone(named("b")) in told.changes)
         assert fetcher.failure is None

@@ -18,6 +18,7 @@ from k8s_watch.reader import Limits, Reader, Where
 from tests.k8s_watch.faults import Answer, bookmark, mute, refusing, saying, silence, trickle
 from tests.k8s_watch.faulty_api import COMPACTED, SOON, FaultyApi, serving
 from tests.k8s_watch.listener import QUICK, WIDGETS, Listener, Widget, named, reached, running
+from tests.looking import eventually
 
 IMPATIENT = Limits(connect=5.0, answer=0.3, silence=0.2, watch_silence=0.2)
 
@@ -295,9 +296,7 @@ async def test_a_server_that_is_back_and_quiet_is_known_to_be_back(scene: Scene)
     scene.api.fault("watch", refusing(503))
     await scene.api.end_watches()
     await scene.api.until(lambda: not scene.api.faults)
-    async with asyncio.timeout(SOON):
-        while informer.heard == before or informer.failure is not None:  # noqa: ASYNC110  # nobody tells
-            await asyncio.sleep(0.005)
+    await eventually(lambda: informer.heard != before and informer.failure is None)
     assert (informer.failures[503], informer.lists) == (1, 1)
 
 

@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -119,15 +119,6 @@ def is_alive(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return True
-
-
-async def eventually(holds: Callable[[], object], within: float = STARTS_WITHIN) -> None:
-    """Wait for what only looking can tell."""
-
-    async def there() -> bool:
-        return bool(holds())
-
-    await until(there, within=within)
 
 
 async def _collect(stream: asyncio.StreamReader, lines: list[str]) -> None:

@@ -218,45 +218,41 @@ async def test_running_in_a_cluster_says_so_when_there_is_none(tmp_path: Path) -
     assert "no way to an API server" in err
 
 
+ANSWERING = "  - backendRefs:\n    - name: store\n"  # in an example, the rule that takes everything
+
+
+def tree_of(folder: Path, answering: str) -> str:
+    """Draw the example of a shop, with its last rule written like this."""
+    text = (Path(__file__).parents[2] / "examples" / "http" / "shop.yaml").read_text()
+    assert ANSWERING in text
+    (folder / "a.yaml").write_text(text.replace(ANSWERING, answering))
+    code, out, _ = run("translate", "-o", "tree", str(folder))
+    assert code == 0
+    return out
+
+
+def filtered(filters: str) -> str:
+    """Write the rule with filters."""
+    return f"  - filters: [{filters}]\n{ANSWERING.replace('- b', '  b')}"
+
+
 def test_a_tree_shows_where_copies_go(tmp_path: Path) -> None:
     mirror = "{type: RequestMirror, requestMirror: {percent: 25, backendRef: {name: NAME, port: 80}}}"
-    filters = ", ".join(mirror.replace("NAME", name) for name in ("cart", "gone"))
-    text = (Path(__file__).parents[2] / "examples" / "http" / "shop.yaml").read_text()
-    answering = "  - backendRefs:\n    - name: store\n"
-    assert answering in text
-    (tmp_path / "a.yaml").write_text(
-        text.replace(answering, f"  - filters: [{filters}]\n{answering.replace('- b', '  b')}")
-    )
-    code, out, _ = run("translate", "-o", "tree", str(tmp_path))
-    assert code == 0
+    out = tree_of(tmp_path, filtered(", ".join(mirror.replace("NAME", name) for name in ("cart", "gone"))))
     assert "25.00% copied to shop/cart:80" in out
     assert out.count("copied") == 1  # the mirror that is nowhere gets nothing
 
 
 def test_a_tree_shows_who_is_asked(tmp_path: Path) -> None:
-    asks = (
-        "{type: ExternalAuth, externalAuth: {protocol: HTTP, http: {}, backendRef: {name: cart, port: 80}}}"
-    )
-    text = (Path(__file__).parents[2] / "examples" / "http" / "shop.yaml").read_text()
-    answering = "  - backendRefs:\n    - name: store\n"
-    assert answering in text
-    (tmp_path / "a.yaml").write_text(
-        text.replace(answering, f"  - filters: [{asks}]\n{answering.replace('- b', '  b')}")
-    )
-    code, out, _ = run("translate", "-o", "tree", str(tmp_path))
-    assert code == 0
+    settings = "{protocol: HTTP, http: {}, backendRef: {name: cart, port: 80}}"
+    out = tree_of(tmp_path, filtered(f"{{type: ExternalAuth, externalAuth: {settings}}}"))
     assert out.count("asks shop/cart:80") == 1
 
 
 def test_a_tree_shows_each_share_that_gets_something_of_its_own(tmp_path: Path) -> None:
-    text = (Path(__file__).parents[2] / "examples" / "http" / "shop.yaml").read_text()
-    answering = "  - backendRefs:\n    - name: store\n"
-    assert answering in text
     full = "{type: ReplaceFullPath, replaceFullPath: /new}"
     other = f"    - {{name: cart, port: 80, filters: [{{type: URLRewrite, urlRewrite: {{path: {full}}}}}]}}\n"
-    (tmp_path / "a.yaml").write_text(text.replace(answering, answering.replace("    - n", f"{other}    - n")))
-    code, out, _ = run("translate", "-o", "tree", str(tmp_path))
-    assert code == 0
+    out = tree_of(tmp_path, ANSWERING.replace("    - n", f"{other}    - n"))
     lines = [line.strip("│├└─ ").split()[0] for line in out.splitlines()]
     assert lines[-6:] == ["9", "shop/cart:80", "82", "shop/store:80", "9", "shop/cart:80"]
 

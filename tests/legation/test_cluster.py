@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -12,8 +12,9 @@ from k8s_watch.reader import Reader
 from legation.change import Put, Stated
 from legation.cluster import Batch, Cluster, Ears, Told
 from tests.k8s_watch.faults import Json, refusing
-from tests.k8s_watch.faulty_api import SOON, FaultyApi, serving
+from tests.k8s_watch.faulty_api import FaultyApi, serving
 from tests.k8s_watch.listener import QUICK, reached, running
+from tests.looking import eventually
 from translator.names import Name
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.cluster_trust_bundle import ClusterTrustBundle
@@ -71,13 +72,6 @@ def facts(batch: Batch) -> list[bool]:
     return [each.value for each in batch if isinstance(each, Stated) and each.fact is CLUSTER_TRUST_BUNDLES]
 
 
-async def until(holds: Callable[[], bool]) -> None:
-    """Wait for what only looking can tell."""
-    async with asyncio.timeout(SOON):
-        while not holds():  # noqa: ASYNC110  # those who are told are told by plain calls
-            await asyncio.sleep(0.005)
-
-
 @pytest_asyncio.fixture
 async def api() -> AsyncIterator[FaultyApi]:
     """A server with every kind that is watched, a Gateway with its certificate, and a Secret of others."""
@@ -104,7 +98,7 @@ async def test_the_first_batch_is_whole_with_the_secrets_that_are_referred_to_an
     api: FaultyApi, tmp_path: Path
 ) -> None:
     async with watching(api, tmp_path) as (cluster, pupil):
-        await until(lambda: bool(pupil.batches))
+        await eventually(lambda: bool(pupil.batches))
         assert set(keys(pupil.batches[0])) == {
             (Gateway, Name("infra", "edge")),
             (Secret, Name("infra", "edge")),
@@ -119,9 +113,9 @@ async def test_the_first_batch_is_whole_with_the_secrets_that_are_referred_to_an
 async def test_a_policy_comes_together_with_what_it_trusts(api: FaultyApi, tmp_path: Path) -> None:
     await api.put("roots", "configmaps", data={"ca.crt": "x"})
     async with watching(api, tmp_path) as (_, pupil):
-        await until(lambda: bool(pupil.batches))
+        await eventually(lambda: bool(pupil.batches))
         await api.put("pay-tls", "backendtlspolicies", spec=POLICY)
-        await until(lambda: pupil.has(BackendTLSPolicy, Name("shop", "pay-tls")))
+        await eventually(lambda: pupil.has(BackendTLSPolicy, Name("shop", "pay-tls")))
         [batch] = [
             each for each in pupil.batches if (BackendTLSPolicy, Name("shop", "pay-tls")) in keys(each)
         ]
@@ -136,11 +130,11 @@ async def test_a_secret_that_begins_to_be_shown_comes_with_its_key_together_with
     await api.put("pay-tls", "backendtlspolicies", spec=trusting)
     roots, other = (Secret, Name("shop", "roots")), (Gateway, Name("shop", "other"))
     async with watching(api, tmp_path) as (_, pupil):
-        await until(lambda: pupil.has(*roots))
+        await eventually(lambda: pupil.has(*roots))
         assert values(pupil.batches[-1], roots) == [{"ca.crt"}]
         showing = json.loads(json.dumps(GATEWAY).replace("edge", "roots"))
         await api.put("other", "gateways", spec=showing)
-        await until(lambda: pupil.has(*other))
+        await eventually(lambda: pupil.has(*other))
         [batch] = [each for each in pupil.batches if other in keys(each)]
         assert values(batch, roots) == [{"ca.crt", "tls.crt", "tls.key"}]
 
@@ -156,14 +150,14 @@ async def test_a_secret_of_another_namespace_is_not_asked_for_before_a_grant_per
     granted: Json = {"from": [origin], "to": [{"group": "", "kind": "Secret"}]}
     roots, grant = (Secret, Name("shop", "roots")), (ReferenceGrant, Name("shop", "certificates"))
     async with watching(api, tmp_path) as (_, pupil):
-        await until(lambda: bool(pupil.batches))
+        await eventually(lambda: bool(pupil.batches))
         assert not [seen for seen in api.requests if seen.path.endswith("/secrets/roots")]
         await api.put("certificates", "referencegrants", spec=granted)
-        await until(lambda: pupil.has(*grant))
+        await eventually(lambda: pupil.has(*grant))
         [batch] = [each for each in pupil.batches if grant in keys(each)]
         assert values(batch, roots) == [{"tls.crt"}]
         await api.delete("certificates", "referencegrants")
-        await until(lambda: grant in keys(pupil.batches[-1]) and pupil.batches[-1] is not batch)
+        await eventually(lambda: grant in keys(pupil.batches[-1]) and pupil.batches[-1] is not batch)
         assert Put(*roots, None) in pupil.batches[-1]
 
 
@@ -172,11 +166,11 @@ async def test_a_kind_that_is_absent_is_said_to_be_and_noticed_when_it_comes(
 ) -> None:
     api.kinds.remove("clustertrustbundles")
     async with watching(api, tmp_path) as (_, pupil):
-        await until(lambda: bool(pupil.batches))
+        await eventually(lambda: bool(pupil.batches))
         assert facts(pupil.batches[0]) == [False]
         api.kinds.add("clustertrustbundles")
         await api.put("all", "clustertrustbundles", "", spec={"trustBundle": "x"})
-        await until(lambda: pupil.has(ClusterTrustBundle, Name("", "all")))
+        await eventually(lambda: pupil.has(ClusterTrustBundle, Name("", "all")))
         assert facts(pupil.batches[-1])[-1] is True
 
 
@@ -187,7 +181,7 @@ async def test_what_cannot_be_read_keeps_everything_back_and_is_named(api: Fault
         assert pupil.batches == []
         assert "BackendTLSPolicy (403: you may not)" in cluster.lacks
         api.faults.clear()
-        await until(lambda: bool(pupil.batches))
+        await eventually(lambda: bool(pupil.batches))
         assert cluster.lacks == ""
 
 
@@ -195,22 +189,22 @@ async def test_a_lost_api_server_is_said_to_make_what_is_known_out_of_date(
     api: FaultyApi, tmp_path: Path
 ) -> None:
     async with watching(api, tmp_path) as (cluster, pupil):
-        await until(lambda: bool(pupil.batches))
+        await eventually(lambda: bool(pupil.batches))
         assert cluster.stale() == ()
         api.fault("watch", refusing(503, "no leader"), times=100_000)
         await api.end_watches()
         lost = {(info.kind, "503: no leader") for info in KINDS}
-        await until(lambda: {(each.kind, each.why) for each in cluster.stale()} == lost)
+        await eventually(lambda: {(each.kind, each.why) for each in cluster.stale()} == lost)
         assert cluster.lacks == ""
         api.faults.clear()
-        await until(lambda: cluster.stale() == ())
+        await eventually(lambda: cluster.stale() == ())
         assert {each.objects for each in cluster.contacts() if each.kind == "Secret"} == {2}
 
 
 async def test_what_was_never_read_is_lacking_and_not_out_of_date(api: FaultyApi, tmp_path: Path) -> None:
     api.fault("find", refusing(403, "you may not"), times=100_000)
     async with watching(api, tmp_path) as (cluster, _):
-        await until(lambda: "you may not" in cluster.lacks)
+        await eventually(lambda: "you may not" in cluster.lacks)
         assert cluster.stale() == ()
         assert {each.heard for each in cluster.contacts()} == {float("inf")}
 
@@ -218,12 +212,12 @@ async def test_what_was_never_read_is_lacking_and_not_out_of_date(api: FaultyApi
 async def test_a_secret_that_may_not_be_read_is_out_of_date(api: FaultyApi, tmp_path: Path) -> None:
     api.fault("get", refusing(403, "you may not"), times=100_000)
     async with watching(api, tmp_path) as (cluster, _):
-        await until(lambda: [each.kind for each in cluster.stale()] == ["Secret"])
+        await eventually(lambda: [each.kind for each in cluster.stale()] == ["Secret"])
         assert [each.why for each in cluster.stale()] == ["403: you may not"]
 
 
 async def test_every_single_change_is_overheard_with_its_version(api: FaultyApi, tmp_path: Path) -> None:
     async with watching(api, tmp_path) as (_, pupil):
-        await until(lambda: bool(pupil.batches))
+        await eventually(lambda: bool(pupil.batches))
     told = [change for kind, changes in pupil.overheard if kind is Gateway for change in changes]
     assert [getattr(change, "version", None) for change in told] == ["101", None]

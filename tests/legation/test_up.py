@@ -14,7 +14,8 @@ import pytest
 import yaml
 
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
-from tests.legation.running import Legation, eventually, free_port, is_alive, legation_up, run
+from tests.legation.running import Legation, free_port, is_alive, legation_up, run
+from tests.looking import eventually
 from tests.loopback import Answer, ask, http_backend
 from tests.pki import CLIENT, Authority, Issued
 from tests.real_envoy import running_envoy, until

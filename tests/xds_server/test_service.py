@@ -4,7 +4,7 @@ import asyncio
 import gc
 import stat
 import weakref
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 
+from tests.looking import eventually
 from tests.pki import CLIENT, Authority
 from tests.xds_server.honest_envoy import GROUP, cluster, plain
 from xds_server.admission import Limits, Node, Peer, Refusal
@@ -94,12 +95,6 @@ async def server() -> AsyncIterator[Served]:
     async with served() as running:
         running.publish(cds={"a": cluster("v1")}, sds={"s": plain("v1")})
         yield running
-
-
-async def eventually(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(WITHIN):
-        while not holds():  # noqa: ASYNC110 - the server sets no event for a client's end
-            await asyncio.sleep(0.01)
 
 
 @BOTH
