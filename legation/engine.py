@@ -23,6 +23,7 @@ from legation.settings import ServerFiles
 from legation.standing import Standing
 from legation.telling import Telling
 from translator.names import Name
+from translator.world import World
 from xds_server.admission import GroupOf
 from xds_server.feed import Feed
 from xds_server.hub import Hub
@@ -85,6 +86,10 @@ class Engine:
     def ask_again(self) -> None:
         """Ask what Envoys made of what they were sent: other replicas have news of theirs."""
         self._deliveries.note()
+
+    async def ask(self, question: Callable[[World], T]) -> T:
+        """Answer about the world as it was last translated."""
+        return await self._pump.ask(question)
 
     def measure(self, collector: Collector) -> None:
         """Have Prometheus told of one more part."""

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct, structs
 
@@ -35,6 +35,8 @@ from translator.rules.managed import RUNS_PROXIES, Upkeep
 from translator.translate import INDEXES, Mistake, Resources, Translator
 from translator.world import World
 from xds_server.snapshot import Snapshot
+
+T = TypeVar("T")
 
 TICK = 60.0  # seconds between two looks at the clock
 
@@ -180,6 +182,7 @@ class Pump:
         self._workbench = workbench
         self._takers = takers
         self._waiting: asyncio.Queue[Batch] = asyncio.Queue()
+        self._bench_is_free = asyncio.Lock()
 
     def put(self, batch: Batch) -> None:
         """Add to the next batch."""
@@ -193,9 +196,15 @@ class Pump:
                 batch.extend(self._waiting.get_nowait())
             if any(isinstance(change, Put) and change.kind in DATED for change in batch):
                 batch.append(the_time())
-            outcome = await asyncio.to_thread(self._work, batch)
+            async with self._bench_is_free:
+                outcome = await asyncio.to_thread(self._work, batch)
             for take in self._takers:
                 take(outcome)
+
+    async def ask(self, question: Callable[[World], T]) -> T:
+        """Answer about the world between two batches; what was asked is forgotten with the next one."""
+        async with self._bench_is_free:
+            return await asyncio.to_thread(question, self._workbench.world)
 
     def _work(self, batch: Batch) -> Outcome:
         with undisturbed():

@@ -23,7 +23,7 @@ from tests.pki import Authority
 from translator.names import Name, Ref
 from translator.objects.gateway import Gateway
 from translator.rules.certificates import NOW
-from translator.rules.gateways import CONTROLLER
+from translator.rules.gateways import CONTROLLER, ours
 from xds_server.hub import Hub
 from xds_server.snapshot import CDS, EDS, LDS, RDS
 
@@ -236,6 +236,18 @@ async def test_changes_that_come_together_are_translated_together() -> None:
     outcomes = await pumped(Manifests().now(SHOP))
     assert len(outcomes) == 1
     assert outcomes[0].snapshots[GROUP].entries[EDS]
+
+
+async def test_whoever_asks_is_answered_by_whole_batches() -> None:
+    manifests, taken = Manifests(), asyncio.Queue[Outcome]()
+    pump = Pump(Workbench(), (taken.put_nowait,))
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(pump.run())
+        for gateways in (("edge",), ("edge", "inner"), ("outer",), ()):
+            pump.put(manifests.now(together(LEGATION_CLASS, *(gateway(each, 80) for each in gateways))))
+            await taken.get()
+            assert {each.name for each in await pump.ask(ours)} == set(gateways)
+        running.cancel()
 
 
 async def test_what_was_issued_since_the_last_look_at_the_clock_is_valid_already() -> None:
