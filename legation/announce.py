@@ -1,9 +1,12 @@
 """Says in the log what changed for the better or the worse, once."""
 
+from collections.abc import Iterable
+
 import structlog
 
 from legation.findings import Finding
 from legation.standing import Gateway, Standing
+from translator.names import Ref
 from translator.rules.gateways import CONTROLLER
 
 
@@ -14,30 +17,41 @@ class Announcer:
         """Begin without having said anything."""
         self._standing = standing
         self._log = structlog.get_logger()
-        self._findings: frozenset[Finding] = frozenset()
-        self._programmed: frozenset[str] = frozenset()
-        self._had_gateways = True
+        self._findings: tuple[Finding, ...] = ()
+        self._gateways: dict[Ref, bool] = {}  # whether each is programmed
+        self._is_lonely = False
 
-    def announce(self) -> None:
-        """Say what is new."""
-        found = frozenset(self._standing.found())
-        for each in sorted(found - self._findings, key=_place):
+    def announce(self, news: Iterable[Ref] = ()) -> None:
+        """Say what is new; what a Gateway says is looked at only where there is news of it."""
+        found = self._standing.found()
+        if found != self._findings:
+            self._announce_findings(frozenset(self._findings), frozenset(found))
+            self._findings = found
+        for ref in sorted(news):
+            if ref.kind == "Gateway":
+                self._announce_gateway(ref)
+        self._announce_loneliness()
+
+    def _announce_findings(self, before: frozenset[Finding], found: frozenset[Finding]) -> None:
+        for each in sorted(found - before, key=_place):
             self._log.warning(each.group, **_words(each))
-        for each in sorted(self._findings - found, key=_place):
+        for each in sorted(before - found, key=_place):
             self._log.info(f"no longer {each.group}", object=each.object, where=each.where)
-        self._findings = found
-        self._announce_gateways(self._standing.gateways())
 
-    def _announce_gateways(self, gateways: tuple[Gateway, ...]) -> None:
-        if self._had_gateways and not gateways and self._standing.ready:
-            self._log.warning(
-                "there is no Gateway to serve", remedy=f"its GatewayClass must name {CONTROLLER}"
-            )
-        self._had_gateways = bool(gateways)
-        programmed = {each.name: each for each in gateways if _is_programmed(each)}
-        for name in sorted(programmed.keys() - self._programmed):
-            self._log.info("programmed", gateway=name, at=" ".join(programmed[name].bound))
-        self._programmed = frozenset(programmed)
+    def _announce_gateway(self, ref: Ref) -> None:
+        if ref not in self._standing.outcome.statuses:
+            self._gateways.pop(ref, None)
+            return
+        gateway = self._standing.gateway(ref)
+        before, self._gateways[ref] = self._gateways.get(ref, False), _is_programmed(gateway)
+        if self._gateways[ref] and not before:
+            self._log.info("programmed", gateway=gateway.name, at=" ".join(gateway.bound))
+
+    def _announce_loneliness(self) -> None:
+        was_lonely, self._is_lonely = self._is_lonely, self._standing.ready and not self._gateways
+        if self._is_lonely and not was_lonely:
+            remedy = f"its GatewayClass must name {CONTROLLER}"
+            self._log.warning("there is no Gateway to serve", remedy=remedy)
 
 
 def _is_programmed(gateway: Gateway) -> bool:

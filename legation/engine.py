@@ -119,7 +119,7 @@ class Engine:
     def _take(self, outcome: Outcome) -> None:
         self._offers.offer(outcome.snapshots)
         self.standing.take(outcome)
-        self._announcer.announce()
+        self._announcer.announce(outcome.news)
         self._deliveries.note()
 
     def _told(self, report: Report) -> None:

@@ -1,6 +1,7 @@
 """What is wrong: in what was read, and in what objects say about themselves, with known remedies."""
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -58,7 +59,7 @@ def findings(
     problems: Iterable[Problem], statuses: Mapping[Ref, bytes], broken: Mapping[str, Mistake]
 ) -> tuple[Finding, ...]:
     """Gather everything, reading problems first."""
-    told = Told().take(statuses)
+    told = Told().take(statuses, statuses)
     return together(problems, told, broken)
 
 
@@ -72,24 +73,21 @@ def together(
 
 
 class Told:
-    """What objects say of themselves, read anew only where it is other bytes than before."""
+    """What is wrong by what objects say of themselves; only those of which there is news are read."""
 
     def __init__(self) -> None:
         """Begin without having read anything."""
-        self._read: dict[Ref, tuple[bytes, tuple[Finding, ...]]] = {}
+        self._wrong: dict[Ref, tuple[Finding, ...]] = {}
+        self._all: tuple[Finding, ...] = ()
 
-    def take(self, statuses: Mapping[Ref, bytes]) -> tuple[Finding, ...]:
-        """Return what is wrong now, by object."""
-        self._read = {ref: self._one(ref, written) for ref, written in statuses.items()}
-        wrong = sorted(ref for ref, (_, found) in self._read.items() if found)
-        return tuple(each for ref in wrong for each in self._read[ref][1])
-
-    def _one(self, ref: Ref, written: bytes) -> tuple[bytes, tuple[Finding, ...]]:
-        known = self._read.get(ref)
-        if known is not None and known[0] is written:
-            return known
-        found = faults(ref.name.namespace, read_status(written))
-        return written, tuple(_finding(ref, fault) for fault in found)
+    def take(self, statuses: Mapping[Ref, bytes], news: Iterable[Ref]) -> tuple[Finding, ...]:
+        """Return what is wrong now, by object; the same as before where it is."""
+        found = {ref: _told(ref, statuses[ref]) if ref in statuses else () for ref in news}
+        if any(each != self._wrong.get(ref, ()) for ref, each in found.items()):
+            wrong = self._wrong | found
+            self._wrong = {ref: wrong[ref] for ref in sorted(wrong) if wrong[ref]}
+            self._all = tuple(chain.from_iterable(self._wrong.values()))
+        return self._all
 
 
 def in_words(mistake: Mistake) -> str:
@@ -136,6 +134,10 @@ def _among(where: str, conditions: Iterable[Condition]) -> Iterable[Fault]:
             bad.setdefault(each.reason, each)  # one reason is told once, whatever conditions it made bad
     causes = [each for each in bad.values() if each.type not in CONSEQUENCES] or [*bad.values()]
     yield from (Fault(where, each) for each in (*causes, *(each for each in conditions if each.is_warning)))
+
+
+def _told(ref: Ref, written: bytes) -> tuple[Finding, ...]:
+    return tuple(_finding(ref, fault) for fault in faults(ref.name.namespace, read_status(written)))
 
 
 def _finding(ref: Ref, fault: Fault) -> Finding:

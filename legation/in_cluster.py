@@ -192,7 +192,7 @@ class Replica:
         )
 
     def _take(self, outcome: Outcome) -> None:
-        self._statuses.take(outcome.judged)
+        self._statuses.take(outcome.judged, outcome.news)
         if self._managed:
             self._managed.take(outcome)
         self._events.take(outcome)

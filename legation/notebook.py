@@ -22,6 +22,14 @@ class Judged(Struct, frozen=True):
     generation: int
 
 
+class Notes(Struct, frozen=True, eq=False):
+    """What is written after a batch, and of whom that is another thing than before, or nothing any more."""
+
+    statuses: Mapping[Ref, bytes]
+    judged: Mapping[Ref, Judged]  # for whoever writes it elsewhere; an equal verdict is the same object
+    news: frozenset[Ref]
+
+
 class Notebook:
     """What every object's status says now."""
 
@@ -36,37 +44,36 @@ class Notebook:
         """Look at an object next time although its status is the same: its generation may be another."""
         self._touched.add(ref)
 
-    def keep(self, world: World, statuses: Mapping[Ref, Status], now: str) -> Mapping[Ref, bytes]:
+    def keep(self, world: World, statuses: Mapping[Ref, Status], now: str) -> Notes:
         """Write what is due, and return everything that is written; what nobody touched costs nothing."""
-        for ref in self._due(statuses):
-            thing = world.get(_TYPES[ref.kind], ref.name)
-            if thing is not None:
-                self._write(ref, thing, statuses[ref], now)
+        gone = self._judged.keys() - statuses.keys() if statuses is not self._statuses else set()
+        for ref in gone:
+            del self._judged[ref], self._written[ref]
+        due = ((ref, world.get(_TYPES[ref.kind], ref.name)) for ref in self._due(statuses))
+        news = {
+            ref for ref, thing in due if thing is not None and self._write(ref, thing, statuses[ref], now)
+        }
         self._statuses = statuses
         self._touched.clear()
-        return dict(self._written)
-
-    def judged(self) -> Mapping[Ref, Judged]:
-        """Return what was judged, for whoever writes it elsewhere; an equal verdict is the same object."""
-        return dict(self._judged)
+        return Notes(dict(self._written), dict(self._judged), frozenset(gone | news))
 
     def _due(self, statuses: Mapping[Ref, Status]) -> set[Ref]:
-        """Name what was touched or has another status, having let go of what has none any more."""
+        """Name what was touched or has another status."""
+        touched = {ref for ref in self._touched if ref in statuses}
         if statuses is self._statuses:
-            return {ref for ref in self._touched if ref in statuses}
-        for ref in self._judged.keys() - statuses.keys():
-            del self._judged[ref], self._written[ref]
-        other = {ref for ref, status in statuses.items() if self._statuses.get(ref) is not status}
-        return other | {ref for ref in self._touched if ref in statuses}
+            return touched
+        return touched | {ref for ref, status in statuses.items() if self._statuses.get(ref) is not status}
 
-    def _write(self, ref: Ref, thing: Object, status: Status, now: str) -> None:
+    def _write(self, ref: Ref, thing: Object, status: Status, now: str) -> bool:
+        """Write one status, unless it was written like that."""
         judged = Judged(status, thing.metadata.generation)
         before = self._judged.get(ref)
         if before is not None and before.status is status and before.generation == judged.generation:
-            return
+            return False
         self._judged[ref] = judged
         existing = self._written[ref] if before else _as_found(thing)
         self._written[ref] = _merged(existing, status, Moment(now, judged.generation))
+        return True
 
 
 def _as_found(thing: Object) -> bytes:

@@ -64,6 +64,7 @@ class Outcome(Struct, frozen=True, eq=False):
     broken: Mapping[str, Mistake]
     seconds: float
     judged: Mapping[Ref, Judged] = MappingProxyType({})
+    news: frozenset[Ref] = frozenset()  # whose status or generation is not that of the outcome before
     proxies: Mapping[Name, Wanted | None] = MappingProxyType({})
 
 
@@ -97,7 +98,8 @@ class Workbench:
         try:
             translation = self._translator.translate()
         except Exception as bug:  # noqa: BLE001  # our own mistake must not end what is being served
-            return structs.replace(self._last, broken={"the translation": Mistake(bug)}, seconds=0.0)
+            mistake = {"the translation": Mistake(bug)}
+            return structs.replace(self._last, broken=mistake, seconds=0.0, news=frozenset())
         if self._doubts(translation.gateways):
             translation = self._translator.translate()
         proxies = self._wanted(translation.gateways)
@@ -106,10 +108,11 @@ class Workbench:
         }
         broken = {**translation.broken, **mistakes}
         snapshots = self._publisher.snapshots(translation.gateways)
-        statuses = self._notebook.keep(self.world, translation.statuses, written(datetime.now(UTC)))
+        kept = self._notebook.keep(self.world, translation.statuses, written(datetime.now(UTC)))
         took = time.perf_counter() - begun
-        judged = self._notebook.judged()
-        self._last = Outcome(snapshots, statuses, broken, took, judged, proxies.values)
+        self._last = Outcome(
+            snapshots, kept.statuses, broken, took, kept.judged, kept.news, proxies=proxies.values
+        )
         return self._last
 
     def _doubts(self, gateways: Mapping[Name, Resources]) -> bool:

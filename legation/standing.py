@@ -1,6 +1,6 @@
 """How things stand: what the admin port, the commands and the metrics show of a running process."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from time import monotonic
 from types import MappingProxyType
@@ -121,8 +121,7 @@ class Standing:
 
     def take(self, outcome: Outcome) -> None:
         """Take what a batch led to."""
-        if outcome.statuses is not self.outcome.statuses:
-            self._found = self._told.take(outcome.statuses)
+        self._found = self._told.take(outcome.statuses, outcome.news)
         self.outcome = outcome
         self.ready = True
 
@@ -139,7 +138,7 @@ class Standing:
         envoys = self.connected()
         proxies = self._proxies()
         refs = sorted(ref for ref in self.outcome.statuses if ref.kind == "Gateway")
-        gateways = (self._gateway(ref, envoys, proxies.get(ref.name)) for ref in refs)
+        gateways = (self.gateway(ref, envoys, proxies.get(ref.name)) for ref in refs)
         found = (self._handshakes(ref.name, counters.get(ref.name, {})) for ref in refs)
         return tuple(
             structs.replace(gateway, handshakes=shaken)
@@ -159,7 +158,8 @@ class Standing:
         snapshot = self.outcome.snapshots.get(str(gateway))
         return counted(counters, snapshot.entries[CDS]) if snapshot is not None else ()
 
-    def _gateway(self, ref: Ref, envoys: list[Connected], proxy: Proxy | None) -> Gateway:
+    def gateway(self, ref: Ref, envoys: Sequence[Connected] = (), proxy: Proxy | None = None) -> Gateway:
+        """Say how one Gateway stands, and which of these Envoys are its."""
         status = read_status(self.outcome.statuses[ref])
         group = str(ref.name)
         addresses = tuple(address.value for address in status.addresses)

@@ -6,7 +6,7 @@ is read again and kept. After a write of ours, an object is not judged by what w
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
@@ -98,12 +98,11 @@ class StatusWriter:
                 case Unreadable() | Synced() | Absent():
                     pass
 
-    def take(self, judged: Mapping[Ref, Judged]) -> None:
-        """Take in what objects are to say."""
-        before, self._judged = self._judged, judged
-        for ref, each in judged.items():
-            if before.get(ref) is not each:
-                self._mark(ref)
+    def take(self, judged: Mapping[Ref, Judged], news: Iterable[Ref]) -> None:
+        """Take in what objects are to say, and of which that is another thing than before."""
+        self._judged = judged
+        for ref in news:
+            self._mark(ref)
 
     async def run(self) -> None:
         """Write whatever is due, until cancelled; at first everything is looked at."""

@@ -77,11 +77,15 @@ def test_a_mistake_of_ours_is_told_with_what_it_is_about() -> None:
     assert finding.is_problem
 
 
-def test_what_an_object_says_is_read_again_only_when_it_says_something_else() -> None:
+def test_what_an_object_says_is_read_again_only_where_there_is_news_of_it() -> None:
     told = Told()
     bad = json.dumps({"conditions": [condition("Accepted", "False")]}).encode()
-    [first, other] = told.take({EDGE: bad, STORE: bad})
-    [again, anew] = told.take({EDGE: bad, STORE: bytes(bytearray(bad))})
-    assert again is first
-    assert (anew == other, anew is other) == (True, False)
-    assert told.take({}) == ()
+    worse = json.dumps({"conditions": [condition("Programmed", "False")]}).encode()
+    first = told.take({EDGE: bad, STORE: bad}, (STORE, EDGE))
+    assert [each.object for each in first] == [str(EDGE), str(STORE)]
+    assert told.take({EDGE: worse, STORE: worse}, ()) is first
+    again = told.take({EDGE: bad, STORE: worse}, (STORE,))
+    assert again[0] is first[0]
+    assert again[1].message != first[1].message
+    assert told.take({EDGE: bad}, (STORE,)) == first[:1]
+    assert told.take({}, (EDGE,)) == ()

@@ -46,8 +46,9 @@ class Parts:
     def edit(self, text: str, *others: Heard | Kept) -> None:
         """Have this be all there is, and hear this of Envoys and proxies."""
         self._folder.take("a.yaml", read(text, "a.yaml"))
-        self.standing.take(self.workbench.work([*self._folder.changes(), *others]))
-        self.announcer.announce()
+        outcome = self.workbench.work([*self._folder.changes(), *others])
+        self.standing.take(outcome)
+        self.announcer.announce(outcome.news)
 
     def sizes(self) -> dict[str, int]:
         """Measure every table."""

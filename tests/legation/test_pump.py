@@ -106,6 +106,18 @@ def test_a_new_generation_is_observed_even_where_nothing_else_is_to_be_said() ->
     assert after[EDGE] is before[EDGE]
 
 
+def test_an_outcome_names_whose_status_is_new_and_nobody_else() -> None:
+    workbench, manifests = Workbench(), Manifests()
+    shop = together(SHOP, route("other", "store"))
+    store, other = (Ref("HTTPRoute", Name("shop", each)) for each in ("store", "other"))
+    first = workbench.work(manifests.now(shop))
+    assert first.news == first.statuses.keys()
+    assert workbench.work(manifests.now(shop.replace("8080", "8081"))).news == frozenset()
+    assert workbench.work(manifests.now(SHOP)).news == {other, EDGE}, "the Gateway counts its routes"
+    last = workbench.work(manifests.now(SHOP.replace("name: store, port", "name: nobody, port")))
+    assert last.news == {store}
+
+
 def test_a_gateway_is_programmed_only_once_its_envoys_say_so() -> None:
     workbench, manifests = Workbench(), Manifests()
     assert programmed(workbench.work(manifests.now(SHOP)))[:2] == ("False", "Pending")

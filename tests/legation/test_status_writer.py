@@ -59,7 +59,8 @@ class Scene:
 
     def say(self, **wanted: Judged) -> None:
         """Have routes say this about themselves."""
-        self.statuses.take({Ref("HTTPRoute", Name("shop", name)): each for name, each in wanted.items()})
+        judged = {Ref("HTTPRoute", Name("shop", name)): each for name, each in wanted.items()}
+        self.statuses.take(judged, judged)
 
     def version(self, name: str = "store") -> str:
         metadata = self.api.objects[PLURAL, "shop", name]["metadata"]
