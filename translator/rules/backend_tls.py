@@ -162,7 +162,7 @@ def judge(world: World, policy: Name) -> Verdict[UpstreamTls | Refused]:
 
 def read(world: World, wording: Wording) -> Verdict[UpstreamTls | Refused]:
     """Read what somebody wrote about TLS to a backend."""
-    roots = [anchors(world, each) for each in _references(wording.namespace, wording.validation)]
+    roots = [anchors(world, each) for each in references(wording.namespace, wording.validation)]
     resolved = _resolved(roots)
     asked = _asked(world, wording)
     if isinstance(asked, UpstreamTls) and roots and not any(each.usable for each in roots):
@@ -185,8 +185,14 @@ def trust_bundle(world: World, policy: Name) -> str:
 
 def trusted(world: World, namespace: str, validation: BackendTLSPolicyValidation) -> str:
     """Return the PEM certificates of good references, each once, in their order."""
-    usable = (each for ref in _references(namespace, validation) for each in anchors(world, ref).usable)
+    usable = (each for ref in references(namespace, validation) for each in anchors(world, ref).usable)
     return "".join(dict.fromkeys(anchor.pem for anchor in usable))
+
+
+def references(namespace: str, validation: BackendTLSPolicyValidation) -> tuple[CaReference, ...]:
+    """Name the objects that CA certificates are expected in."""
+    refs = validation.ca_certificate_refs
+    return tuple(ca_reference(ref.group, ref.kind, Name(namespace, ref.name)) for ref in refs)
 
 
 @query
@@ -194,11 +200,6 @@ def _section_names(world: World, port: ServicePort) -> tuple[str, ...]:
     """Return the names that a port has: more than one only in a file that opens it twice."""
     ports = open_ports(world, port.owner) or ()
     return tuple(each.name for each in ports if (each.port, each.protocol) == (port.port, port.transport))
-
-
-def _references(namespace: str, validation: BackendTLSPolicyValidation) -> tuple[CaReference, ...]:
-    refs = validation.ca_certificate_refs
-    return tuple(ca_reference(ref.group, ref.kind, Name(namespace, ref.name)) for ref in refs)
 
 
 def _asked(world: World, wording: Wording) -> UpstreamTls | Refused:

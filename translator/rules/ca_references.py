@@ -42,6 +42,12 @@ class CaReference(NamedTuple):
         """As people write it: `ConfigMap shop/roots`."""
         return f"{self.kind} {self.name}"
 
+    @property
+    def field(self) -> str:
+        """Where in the object certificates are looked for, if it is of a kind that has them."""
+        source = _SOURCES.get((self.group, self.kind))
+        return source.field if source else ""
+
 
 class Anchors(Struct, frozen=True):
     """What one reference gives: what proves something now, what does not and why, and what is odd."""
@@ -89,6 +95,15 @@ def anchors(world: World, reference: CaReference) -> Anchors:
         if odd
         else (),
     )
+
+
+@query
+def held(world: World, reference: CaReference) -> tuple[Anchor, ...]:
+    """Return every certificate that a reference leads to, be it valid now or not."""
+    if _unread_kind(world, reference) is not None:
+        return ()
+    bundle = _bundle(world, reference)
+    return () if isinstance(bundle, Refused) else bundle.anchors
 
 
 def worst(faults: Sequence[Refused]) -> str:

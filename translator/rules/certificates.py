@@ -13,6 +13,7 @@ from typing import NamedTuple
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
@@ -51,6 +52,7 @@ class Anchor(Struct, frozen=True):
     until: datetime
     authority: bool  # else it is self-signed and proves nothing but itself
     pem: str
+    fingerprint: str  # SHA-256, in hexadecimal
 
 
 class Bundle(Struct, frozen=True):
@@ -80,11 +82,10 @@ class _Read(NamedTuple):
 
 
 class _Served(Struct, frozen=True):
-    """A pair that Envoy can serve, and when."""
+    """A pair that Envoy can serve, and what is known of each of its certificates, the server's own first."""
 
     pair: KeyPair
-    since: datetime
-    until: datetime
+    chain: tuple[Anchor, ...]
 
 
 def read_bundle(text: str) -> Bundle | Refused:
@@ -125,9 +126,18 @@ def server_certificate(world: World, secret: Name) -> KeyPair | Refused:
 def server_certificate_warning(world: World, secret: Name) -> str:
     """Say that a Secret's certificate is served although it has expired, or is not valid yet."""
     served = _served(world, secret)
-    if isinstance(served, Refused) or not (lapsed := lapse(world, served.since, served.until)):
+    if isinstance(served, Refused):
         return ""
-    return f"Secret {secret}: its certificate {lapsed}, and will be refused: renew it"
+    own = served.chain[0]
+    lapsed = lapse(world, own.since, own.until)
+    return f"Secret {secret}: its certificate {lapsed}, and will be refused: renew it" if lapsed else ""
+
+
+@query
+def chain(world: World, secret: Name) -> tuple[Anchor, ...]:
+    """Return what is known of the certificates that a Secret shows, the server's own first."""
+    served = _served(world, secret)
+    return () if isinstance(served, Refused) else served.chain
 
 
 @query
@@ -157,14 +167,14 @@ def _unservable(secret: Secret | None) -> _Served | str:
     return _pair(certificates, private)
 
 
-def _chain(text: str) -> list[x509.Certificate] | str:
+def _chain(text: str) -> list[_Read] | str:
     found = _certificates(text)
     if isinstance(found, Refused):
         return f"cannot be served: tls.crt {found.message}"
     certificates, broken = found
     if broken:
         return f"cannot be served: {broken[0]} of tls.crt's: repair or remove it"
-    return [each.certificate for each in certificates]
+    return certificates
 
 
 def _private_key(pem: bytes) -> rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | str:
@@ -184,19 +194,17 @@ def _private_key(pem: bytes) -> rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey |
     return "has a key that Envoy cannot serve with: use ECDSA on P-256, P-384 or P-521, or RSA from 2048 bits"
 
 
-def _pair(
-    certificates: list[x509.Certificate], key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey
-) -> _Served | str:
+def _pair(chain: list[_Read], key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey) -> _Served | str:
     """Join a chain and a key that belong together."""
+    certificates = [each.certificate for each in chain]
     owners = [each for each in certificates if _owns(each, key)]
     if not owners:
         return "has a tls.key that is not the key of tls.crt: put a certificate and its own key there"
-    leaf = certificates[0]
-    if leaf not in owners:
+    if certificates[0] not in owners:
         return "has a tls.crt in the wrong order: put the server's own certificate first, then those above it"
-    chain = "".join(_pem(each) for each in certificates)
+    shown = tuple(each.anchor for each in chain)
     private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    return _Served(KeyPair(chain, private), leaf.not_valid_before_utc, leaf.not_valid_after_utc)
+    return _Served(KeyPair("".join(each.pem for each in shown), private), shown)
 
 
 def _owns(certificate: x509.Certificate, key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey) -> bool:
@@ -273,6 +281,7 @@ def _judged(number: int, certificate: x509.Certificate) -> _Read:
         until=certificate.not_valid_after_utc,
         authority=authority,
         pem=_pem(certificate),
+        fingerprint=certificate.fingerprint(SHA256()).hex(),
     )
     return _Read(certificate, anchor, authority or certificate.subject == certificate.issuer)
 

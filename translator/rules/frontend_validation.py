@@ -80,9 +80,18 @@ def client_roots(world: World, trust: ClientTrust) -> str:
 
 
 @query
+def client_references(world: World, trust: ClientTrust) -> tuple[CaReference, ...]:
+    """Name the objects that a setting may take authorities from."""
+    followed = (
+        (ref, _reference(trust.gateway, ref)) for ref in _validation(world, trust).ca_certificate_refs
+    )
+    return tuple(each for ref, each in followed if _forbidden(world, trust.gateway, ref, each) is None)
+
+
+@query
 def insecure(world: World, gateway: Name) -> Condition | None:
     """Say that a Gateway serves clients whose certificates prove nothing, if it asks for that."""
-    lenient = [trust for trust in _settings(world, gateway) if _validation(world, trust).mode == FALLBACK]
+    lenient = [trust for trust in settings(world, gateway) if _validation(world, trust).mode == FALLBACK]
     if not lenient:
         return None
     where = " and ".join(f"on port {each.port}" if each.port else "by default" for each in lenient)
@@ -90,7 +99,7 @@ def insecure(world: World, gateway: Name) -> Condition | None:
     return holds("InsecureFrontendValidationMode", "ConfigurationChanged", message)
 
 
-def _settings(world: World, gateway: Name) -> tuple[ClientTrust, ...]:
+def settings(world: World, gateway: Name) -> tuple[ClientTrust, ...]:
     """Name every setting by which a Gateway asks for certificates."""
     tls = world.must(Gateway, gateway).spec.tls
     if tls is None or tls.frontend is None:
@@ -108,7 +117,7 @@ def _setting(world: World, gateway: Name, port: int) -> ClientTrust | None:
         return None
     own = port in [each.port for each in tls.frontend.per_port]
     trust = ClientTrust(gateway, port if own else None)
-    return trust if trust in _settings(world, gateway) else None
+    return trust if trust in settings(world, gateway) else None
 
 
 def _validation(world: World, trust: ClientTrust) -> FrontendTLSValidation:
@@ -130,12 +139,15 @@ def _found(world: World, trust: ClientTrust) -> tuple[Anchors, ...]:
 
 def _anchors(world: World, gateway: Name, ref: ObjectReference) -> Anchors:
     """Follow one reference, in the words that listeners have for what is wrong with it."""
-    name = Name(ref.namespace or gateway.namespace, ref.name)
-    reference = ca_reference(ref.group, ref.kind, name)
+    reference = _reference(gateway, ref)
     if (wrong := _forbidden(world, gateway, ref, reference)) is not None:
         return Anchors((), (wrong,))
     found = anchors(world, reference)
     return structs.replace(found, faults=tuple(_as_of_a_listener(fault) for fault in found.faults))
+
+
+def _reference(gateway: Name, ref: ObjectReference) -> CaReference:
+    return ca_reference(ref.group, ref.kind, Name(ref.namespace or gateway.namespace, ref.name))
 
 
 def _forbidden(world: World, gateway: Name, ref: ObjectReference, reference: CaReference) -> Refused | None:
