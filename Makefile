@@ -14,7 +14,7 @@ ON ?=
 BIN := .venv/bin
 PACKAGES := legation k8s_watch translator xds_server
 CHECKED := $(PACKAGES) tests bench $(wildcard demo deploy docs e2e)
-GROUPS := run test lint build
+GROUPS := run test lint docs build
 LOCKS := $(GROUPS:%=requirements/%.lock)
 SOURCES := $(shell find $(PACKAGES) -type f -not -path '*/__pycache__/*')
 # What stands beside the packages: tests of the wheel see all of it, and none of the packages' sources.
@@ -81,8 +81,11 @@ goldens: .venv/ready ## rewrite the expected results of tests/cases; read the di
 	@$(BIN)/python -m pytest --quiet --update-goldens tests/translator/test_cases.py
 
 .PHONY: docs
-docs: .venv/ready ## rewrite the pages that are made from the code: docs/spec-coverage.md
+docs: .venv/ready ## rewrite the pages that are made from the code, then build the site: build/site/index.html
 	@$(BIN)/python docs/spec_coverage.py
+	@$(BIN)/python docs/reference.py
+	$(call say,Building the site)
+	@found=$$($(BIN)/zensical build --strict 2>&1) || { echo "$$found"; exit 1; }
 
 .PHONY: chart
 chart: .venv/ready ## rewrite what the Helm chart takes from the code: the rules of its roles
@@ -117,11 +120,12 @@ lock: .venv/ready ## resolve the lock files anew, keeping versions that still fi
 	@$(UV_COMPILE) pyproject.toml -o requirements/run.lock
 	@$(UV_COMPILE) --group pyproject.toml:test -c requirements/run.lock -o requirements/test.lock
 	@$(UV_COMPILE) --group pyproject.toml:lint -c requirements/run.lock -c requirements/test.lock -o requirements/lint.lock
-	@$(UV_COMPILE) --group pyproject.toml:build $(patsubst %,-c requirements/%.lock,run test lint) -o requirements/build.lock
+	@$(UV_COMPILE) --group pyproject.toml:docs $(patsubst %,-c requirements/%.lock,run test lint) -o requirements/docs.lock
+	@$(UV_COMPILE) --group pyproject.toml:build $(patsubst %,-c requirements/%.lock,run test lint docs) -o requirements/build.lock
 
 .PHONY: clean
 clean: ## remove everything that make made
-	@rm -rf .venv build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	@rm -rf .venv build dist .cache .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:

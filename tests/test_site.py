@@ -1,0 +1,93 @@
+"""The documentation as a site: it builds strictly, leads everywhere, and needs nobody else to be read."""
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from docs import reference
+from translator.rules import tls_options
+
+pytestmark = pytest.mark.tree
+
+ROOT = Path(__file__).parents[1]
+SETTINGS = ROOT / "zensical.toml"
+OUTWARD = re.compile(r"""<(?:script|img|iframe|source|link)\b[^>]*?\b(?:src|href)=["']?(?:https?:)?//""")
+OURS = re.compile(r"legation\.dev/[A-Za-z0-9-]+")
+Navigation = str | list["Navigation"] | dict[str, "Navigation"]
+UNSEEN = {"legation.dev/bootstrap", "legation.dev/unreadable"}  # on our own pods; only between our own rules
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A copy of what the site is made from, which may be broken."""
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    shutil.copy(SETTINGS, tmp_path)
+    return tmp_path
+
+
+def build(site: Path) -> subprocess.CompletedProcess[str]:
+    tool = Path(sys.executable).with_name("zensical")
+    return subprocess.run(
+        [str(tool), "build", "--strict"], cwd=site, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+def navigated(entry: Navigation) -> Iterator[str]:
+    """Return the pages that a navigation leads to, at any depth."""
+    match entry:
+        case str():
+            yield entry
+        case list():
+            for part in entry:
+                yield from navigated(part)
+        case dict():
+            yield from navigated(list(entry.values()))
+
+
+def test_the_site_builds_strictly_and_no_page_fetches_anything_from_elsewhere(site: Path) -> None:
+    built = build(site)
+    assert built.returncode == 0, built.stdout + built.stderr
+    pages = list((site / "build/site").rglob("*.html"))
+    assert {page.name for page in pages} >= {"index.html", "install.html", "reference.html"}
+    assert [page.name for page in pages if OUTWARD.search(page.read_text())] == []
+
+
+@pytest.mark.parametrize("link", ["[gone](gone.md)", "[gone](install.md#gone)"])
+def test_a_link_that_leads_nowhere_fails_the_build(site: Path, link: str) -> None:
+    with (site / "docs/index.md").open("a") as page:
+        page.write(f"\n{link}\n")
+    assert build(site).returncode != 0
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    pages = sorted(path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md"))
+    listed = sorted(navigated(tomllib.loads(SETTINGS.read_text())["project"]["nav"]))
+    assert listed == pages, "name each page in zensical.toml, in `nav`"
+
+
+@pytest.mark.parametrize("page", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "e2e/README.md"])
+def test_a_page_beside_the_site_links_to_what_is_there(page: str) -> None:
+    here = ROOT / page
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", here.read_text())
+    assert [link for link in links if not (here.parent / link).exists()] == []
+
+
+def test_the_reference_is_what_the_code_says() -> None:
+    assert reference.PAGE.read_text() == reference.page(), "run `make docs`"
+
+
+def test_every_name_of_ours_is_listed() -> None:
+    """What begins with legation.dev/ anywhere in the code stands on the page, and nothing else does."""
+    sources = "".join(
+        path.read_text()
+        for path in (*(ROOT / "translator").rglob("*.py"), *(ROOT / "legation").rglob("*.py"))
+    )
+    options = {f"{tls_options.PREFIX}{name}" for name in tls_options._WRONG}
+    named = {*OURS.findall(sources)} | options | {f"{tls_options.PREFIX}insecure-skip-verification"}
+    assert {*OURS.findall((ROOT / "docs/names.md").read_text())} == named - UNSEEN
