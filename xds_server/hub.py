@@ -1,6 +1,7 @@
 """The newest snapshot of each group of Envoys, and the streams that it wakes."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 from secrets import token_hex
 from time import monotonic
 
@@ -10,7 +11,8 @@ from xds_server.admission import Allowance, Limits, Refusal
 from xds_server.memory import Memory
 from xds_server.messages import Ask, DeltaAsk, Response
 from xds_server.order import Patience
-from xds_server.report import Envoy, Rejected, Report
+from xds_server.progress import Progress, Way
+from xds_server.report import Arrived, Begun, Change, Envoy, Rejected, Report, Sent
 from xds_server.snapshot import Snapshot, changed
 from xds_server.stream import KNOWN, Stream
 
@@ -47,6 +49,7 @@ class Group:
         self.memory = Memory()
         self.allowance = Allowance(limits, now)
         self.seats: dict[int, Seat] = {}
+        self.progress = Progress()
 
 
 class Hub:
@@ -71,8 +74,8 @@ class Hub:
         """What is offered to a group now."""
         return self._groups[group].snapshot if group in self._groups else None
 
-    def publish(self, group: str, snapshot: Snapshot) -> None:
-        """Offer a new snapshot; equal content disturbs nobody."""
+    def publish(self, group: str, snapshot: Snapshot, change: Change | None = None) -> None:
+        """Offer a new snapshot; equal content disturbs nobody. What becomes of a named change is reported."""
         known = self._group(group)
         names = changed(known.snapshot, snapshot)
         first = known.snapshot is None
@@ -82,6 +85,9 @@ class Hub:
             seat.stream.offer(snapshot, names)
             if names or first:
                 seat.wake()
+        if names and change is not None:
+            behind = (key for key, seat in known.seats.items() if not seat.stream.is_settled)
+            known.progress.offered(change, behind)
 
     def review(self, group: str) -> None:
         """Have a group's streams look again whether they are still admitted."""
@@ -94,7 +100,7 @@ class Hub:
         known = self._group(group)
         if known.snapshot is not None:
             known.memory.follow(NOTHING, changed(known.snapshot, NOTHING), self.clock())
-        known.snapshot = None
+        known.snapshot, known.progress = None, Progress()
         for seat in known.seats.values():
             seat.stream.offer(None, {})
         self._drop_if_idle(group)
@@ -114,21 +120,29 @@ class Hub:
         """Forget a stream; nothing of it outlives it."""
         group = seat.stream.envoy.group
         del self._groups[group].seats[id(seat)]
+        self._tell_arrivals(group, self._groups[group].progress.left(id(seat)))
         self._drop_if_idle(group)
 
     def receive(self, seat: Seat, ask: Ask | DeltaAsk) -> Refusal | None:
         """Hand one request to a stream, unless the client asks too often or for too much."""
         if not self._groups[seat.stream.envoy.group].allowance.take(self.clock()):
             return Refusal("too many requests")
-        seat.stream.receive(ask)
-        self._tell(seat.stream)
+        seat.stream.receive(ask, self.clock())
+        self._tell(seat)
         return Refusal("too many names") if seat.stream.asked_names > self.limits.names else None
 
     def next(self, seat: Seat) -> Response | None:
         """What a stream should send now, if anything."""
         response = seat.stream.next(self.clock())
-        self._tell(seat.stream)
+        self._tell(seat)
         return response
+
+    def sent(self, seat: Seat, response: Response, size: int) -> None:
+        """Hear that a response was made into so many bytes, which are on their way."""
+        envoy = seat.stream.envoy
+        self.told(Sent(envoy, response.type_url, len(response.entries), size))
+        for change in self._groups[envoy.group].progress.sent(id(seat)):
+            self.told(Begun(envoy.group, change))
 
     def offered(self) -> dict[str, Snapshot]:
         """What is offered now, by group."""
@@ -142,10 +156,32 @@ class Hub:
             for s in seats
         ]
 
-    def _tell(self, stream: Stream) -> None:
+    def oldest(self) -> Change | None:
+        """What connected Envoys have owed an answer to for longest."""
+        found = (group.progress.oldest for group in self._groups.values())
+        return min((each for each in found if each is not None), key=lambda each: each.since, default=None)
+
+    def held_back(self) -> Counter[str]:
+        """How many resources of each type are not offered to some Envoy because it refused them."""
+        found = Counter[str]()
+        for group in self._groups.values():
+            for seat in group.seats.values():
+                found.update(seat.stream.held_back())
+        return found
+
+    def _tell(self, seat: Seat) -> None:
+        stream, progress = seat.stream, self._groups[seat.stream.envoy.group].progress
         reports, stream.reports = stream.reports, []
         for report in reports:
+            if isinstance(report, Rejected):
+                progress.refused(id(seat))
             self.told(report)
+        if progress.oldest is not None and stream.is_settled:
+            self._tell_arrivals(stream.envoy.group, progress.settled(id(seat)))
+
+    def _tell_arrivals(self, group: str, ways: Iterable[Way]) -> None:
+        for way in ways:
+            self.told(Arrived(group, way.change, way.refused))
 
     def _group(self, name: str) -> Group:
         return self._groups.setdefault(name, Group(self.limits, self.clock()))

@@ -10,6 +10,22 @@ class Envoy(Struct, frozen=True):
     node: str
 
 
+class Change(Struct, frozen=True):
+    """What whoever offers something knows it by: its number, and since when it is due, by the hub's clock."""
+
+    number: int
+    since: float
+
+
+class Sent(Struct, frozen=True):
+    """A response is on its way to an Envoy."""
+
+    envoy: Envoy
+    type_url: str
+    resources: int
+    size: int  # bytes
+
+
 class Accepted(Struct, frozen=True):
     """An Envoy took these versions; a name without a version was removed."""
 
@@ -17,6 +33,7 @@ class Accepted(Struct, frozen=True):
     type_url: str
     versions: dict[str, str]
     removed: tuple[str, ...] = ()
+    waited: float = 0.0  # seconds, from the response to its answer
 
 
 class Rejected(Struct, frozen=True):
@@ -27,6 +44,7 @@ class Rejected(Struct, frozen=True):
     versions: dict[str, str]
     error: str
     isolated: bool
+    waited: float = 0.0
 
 
 class Overdue(Struct, frozen=True):
@@ -46,4 +64,19 @@ class TurnedAway(Struct, frozen=True):
     reason: str
 
 
-Report = Accepted | Rejected | Overdue | TurnedAway
+class Begun(Struct, frozen=True):
+    """The first response that brings a change is on its way to an Envoy of a group."""
+
+    group: str
+    change: Change
+
+
+class Arrived(Struct, frozen=True):
+    """Every connected Envoy of a group has answered all that came of a change; one may have refused some."""
+
+    group: str
+    change: Change
+    refused: bool
+
+
+Report = Sent | Accepted | Rejected | Overdue | TurnedAway | Begun | Arrived

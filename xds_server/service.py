@@ -256,7 +256,9 @@ class Conversation(Struct, frozen=True):
             while not isinstance(admitted := self.admitted(), Ended):
                 self.wake.clear()
                 while (response := self.hub.next(self.seat)) is not None:
-                    await self.call.write(frame(response, control_plane))
+                    message = frame(response, control_plane)
+                    self.hub.sent(self.seat, response, len(message))
+                    await self.call.write(message)
                 await self._doze(self.seat.stream.wake_at)
             return admitted
         return None

@@ -277,9 +277,19 @@ class Session:
         return self._pending | self.flight.change.updates.keys() if self.flight else self._pending
 
     @property
+    def is_settled(self) -> bool:
+        """Whether there is nothing to be sent, and nothing to be answered."""
+        return self.flight is None and not self._pending
+
+    @property
     def owed(self) -> AbstractSet[str]:
         """Names that must be sent again."""
         return self._due
+
+    def held_back(self, snapshot: Snapshot) -> int:
+        """How many names have content now that the client refused."""
+        desired = ((snapshot.find(self.type_url, name), versions) for name, versions in self._refused.items())
+        return sum(entry is not None and entry.version in versions for entry, versions in desired)
 
     @property
     def estranged(self) -> bool:

@@ -23,6 +23,7 @@ class Stream:
         self.reports: list[Report] = []
         self.rejections: dict[str, Rejected] = {}
         self._order = Order(self.sessions, patience)
+        self._launched: dict[str, float] = {}  # when the last response of each type was sent
         self._salt = salt  # makes a nonce of another stream unknown here
         self._sent = 0
 
@@ -35,7 +36,7 @@ class Stream:
                 session.offer(snapshot.names(type_url) | session.held.keys())
             session.offer(changed.get(type_url, ()))
 
-    def receive(self, ask: Ask | DeltaAsk) -> None:
+    def receive(self, ask: Ask | DeltaAsk, now: float) -> None:
         """Take one request in; a type we do not know is left alone."""
         session = self.sessions.get(ask.type_url)
         if session is None:
@@ -43,7 +44,7 @@ class Stream:
         verdict = session.receive(ask, self.snapshot)
         if verdict is not None:
             self._order.answered(ask.type_url, verdict)
-            self._report(ask.type_url, verdict)
+            self._report(ask.type_url, verdict, now - self._launched[ask.type_url])
 
     def next(self, now: float) -> Response | None:
         """The next response that may be sent, in the order of types; `wake_at` says when to ask again."""
@@ -58,6 +59,7 @@ class Stream:
             change = session.plan(self.snapshot, moment)
             if change is not None:
                 self._note_overdue(moment, type_url, change)
+                self._launched[type_url] = now
                 return self._launch(session, change)
         self.wake_at = moment.wake_at
         return None
@@ -76,17 +78,29 @@ class Stream:
             if kind == type_url and name in names
         ]
 
-    def _report(self, type_url: str, verdict: Verdict) -> None:
+    def _report(self, type_url: str, verdict: Verdict, waited: float) -> None:
         change = verdict.change
         versions = {name: entry.version for name, entry in change.updates.items()}
         if verdict.error is None:
-            self.reports.append(Accepted(self.envoy, type_url, versions, tuple(sorted(change.removed))))
+            removed = tuple(sorted(change.removed))
+            self.reports.append(Accepted(self.envoy, type_url, versions, removed, waited))
             return
         if verdict.culprits:
             versions = {name: versions[name] for name in verdict.culprits}
-        rejected = Rejected(self.envoy, type_url, versions, verdict.error, bool(verdict.culprits))
+        rejected = Rejected(self.envoy, type_url, versions, verdict.error, bool(verdict.culprits), waited)
         self.rejections[type_url] = rejected
         self.reports.append(rejected)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the Envoy has answered all that there is to be told."""
+        return all(session.is_settled for session in self.sessions.values())
+
+    def held_back(self) -> dict[str, int]:
+        """How many resources of each type are not offered because the Envoy refused what they are now."""
+        if (snapshot := self.snapshot) is None:
+            return {}
+        return {type_url: session.held_back(snapshot) for type_url, session in self.sessions.items()}
 
     @property
     def asked_names(self) -> int:
