@@ -1,206 +1,132 @@
-"""What leads where, for people: Gateway, port, host, match, backend, and what TLS proves there."""
+"""What leads where, drawn for a terminal: Gateway, port, host, match, backend, and what TLS proves there."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from rich.text import Text
 from rich.tree import Tree
 
-from translator.names import Name
-from translator.rules import external_names
-from translator.rules.addresses import binding
-from translator.rules.backend_certificate import shown
-from translator.rules.backend_tls import (
-    Anybody,
-    DnsName,
-    PinsAlone,
-    SystemRoots,
-    TrustBundle,
-    UpstreamTls,
-    UriName,
+from legation.audit import WEAK
+from legation.landscape import (
+    Action,
+    Answers,
+    Destination,
+    Forwards,
+    Landscape,
+    Lane,
+    Leads,
+    Port,
+    Redirects,
+    Shares,
+    Way,
 )
-from translator.rules.backends import Backend, Share
-from translator.rules.endpoints import endpoints
-from translator.rules.filters import Redirect
+from legation.survey import entries, survey, tables
+from translator.envoy.proofs import Grade
 from translator.rules.gateways import ours
-from translator.rules.hops import due
-from translator.rules.http_routes import Fail, Forward, HttpRule, Split
-from translator.rules.matches import HttpMatch, Named, PathExact, PathPattern, PathPrefix
-from translator.rules.mirrors import ALL, Mirror
-from translator.rules.ports import Bound, HttpPort, QuicPort, TcpPort, TlsPort, UdpPort, site, sites
-from translator.rules.streams import Streams
-from translator.rules.tables import Entry, Table, hostnames, virtual_host
-from translator.verdict import Refused
+from translator.rules.tables import Table, hostnames
 from translator.world import World
+
+BARE = frozenset({Grade.CLEARTEXT, Grade.RELAYED})
 
 
 def trees(world: World) -> Iterable[Tree]:
     """Draw one tree for each Gateway of ours."""
     for name in sorted(ours(world)):
-        tree = Tree(Text(f"Gateway {name}  on {', '.join(binding(world, name))}", style="bold"))
-        _add_own(tree, shown(world, name))
-        for bound in sites(world, name):
-            _add_port(tree, world, bound)
+        found = survey(world, name)
+        where = f"on {', '.join(found.addresses)}" if found.addresses else "nowhere: its status says why"
+        tree = Tree(Text(f"{found.gateway}  {where}", style="bold"))
+        _add_own(tree, found)
+        its_tables = tables(world, name)
+        for port in found.ports:
+            _add_port(tree, world, port, its_tables)
         yield tree
 
 
-def _add_own(tree: Tree, own: Name | Refused | None) -> None:
-    match own:
-        case Refused(reason, message):
-            tree.add(Text(f"TLS to every backend fails: {reason}: {message}", style="red"))
-        case Name():
-            tree.add(Text(f"shows backends the certificate of Secret {own}"))
-        case None:
-            pass
+def _add_own(tree: Tree, found: Landscape) -> None:
+    if (refusal := found.refusal) is not None:
+        tree.add(Text(f"TLS to every backend fails: {refusal.reason}: {refusal.message}", style="red"))
+    if found.shows is not None:
+        tree.add(Text(f"shows backends the certificate of {found.shows}"))
 
 
-def _add_port(tree: Tree, world: World, bound: Bound) -> None:
-    stands = site(world, bound)
-    match stands.plan:
-        case HttpPort(table):
-            _add_hosts(tree.add(Text(f":{stands.port} HTTP")), world, table)
-        case TcpPort(streams):
-            _add_shares(tree.add(Text(f":{stands.port} TCP")), world, streams.shares)
-        case UdpPort(streams):
-            _add_shares(tree.add(Text(f":{stands.port} UDP")), world, streams.shares)
-        case QuicPort(chains):
-            names = ", ".join(chain.hostname or "any name" for chain in chains)
-            tree.add(Text(f":{stands.port} HTTP/3 for {names}, as over TLS"))
-        case TlsPort(chains):
-            port = tree.add(Text(f":{stands.port} TLS"))
-            for chain in chains:
-                how = "ends here" if chain.tls else "passes through"
-                _add_target(port.add(Text(f"{chain.hostname or 'any name'}, {how}")), world, chain.then)
+def _add_port(tree: Tree, world: World, port: Port, its_tables: Mapping[str, Table]) -> None:
+    title = f":{port.number} {port.speaks}"
+    if port.speaks == "HTTP/3":
+        names = ", ".join(lane.server_name or "any name" for lane in port.lanes)
+        tree.add(Text(f"{title} for {names}, as over TLS"))
+        return
+    added = tree.add(Text(title))
+    for lane in port.lanes:
+        _add_lane(added, world, lane, its_tables)
 
 
-def _add_target(tree: Tree, world: World, target: Table | Streams) -> None:
-    match target:
-        case Streams(shares):
-            _add_shares(tree, world, shares)
-        case Table():
-            _add_hosts(tree, world, target)
+def _add_lane(tree: Tree, world: World, lane: Lane, its_tables: Mapping[str, Table]) -> None:
+    if lane.tls != "none":
+        how = "ends here" if lane.tls == "ended" else "passes through"
+        tree = tree.add(Text(f"{lane.server_name or 'any name'}, {how}"))
+    if lane.action is not None:
+        _add_ways(tree, lane.action.ways, lane.action.failure)
+    if (table := its_tables.get(lane.table)) is not None:
+        for hostname in hostnames(world, table):
+            host = tree.add(Text(hostname))
+            for each in entries(world, table, hostname):
+                _add_leads(host, each)
 
 
-def _add_hosts(tree: Tree, world: World, table: Table) -> None:
-    for hostname in hostnames(world, table):
-        host = tree.add(Text(hostname))
-        for entry in virtual_host(world, table, hostname):
-            _add_entry(host, world, entry)
+def _add_leads(tree: Tree, leads: Leads) -> None:
+    line = Text(leads.match).append(f"  ({leads.author})", style="dim")
+    _add_action(tree, line, leads.action, leads.asks)
 
 
-def _add_entry(tree: Tree, world: World, entry: Entry) -> None:
-    _add_rule(tree, world, Text(_matched(entry.match)).append(f"  ({entry.name})", style="dim"), entry.rule)
-
-
-def _add_rule(tree: Tree, world: World, line: Text, rule: HttpRule) -> None:
-    for question in rule.asks:
-        if isinstance(question.whom, Backend):
-            line.append("  asks ").append_text(_backend(world, question.whom))
-    match rule.action:
-        case Forward() as forward:
+def _add_action(tree: Tree, line: Text, action: Action, asks: Iterable[Way]) -> None:
+    for each in asks:
+        if each.to is not None:
+            line.append("  asks ").append_text(_destination(each.to))
+    match action:
+        case Forwards(ways, failure, copies):
             leads = tree.add(line)
-            _add_shares(leads, world, forward.shares, f"answers {forward.failure}")
-            _add_mirrors(leads, world, forward.mirrors)
-        case Split(parts):
-            leads, total = tree.add(line), sum(part.weight for part in parts)
+            _add_ways(leads, ways, failure)
+            _add_copies(leads, copies)
+        case Shares(parts):
+            leads = tree.add(line)
             for part in parts:
-                _add_rule(leads, world, Text(f"{100 * part.weight / total:.0f} %"), part.rule)
-        case Redirect(status):
+                _add_action(leads, Text(f"{part.percent:.0f} %"), part.action, part.asks)
+        case Redirects(status):
             tree.add(line.append(f"  redirects with {status}"))
-        case Fail(status, message):
+        case Answers(status, message):
             tree.add(line.append(f"  answers {status}: {message}", style="red"))
 
 
-def _add_mirrors(tree: Tree, world: World, mirrors: tuple[Mirror, ...]) -> None:
+def _add_copies(tree: Tree, copies: Iterable[Way]) -> None:
     """Draw who gets copies; a mirror that is refused gets none, and its route says why."""
-    for mirror in mirrors:
-        if isinstance(mirror.target, Backend):
-            part = "copies" if mirror.millionths == ALL else f"{mirror.millionths / ALL:.2%} copied"
-            tree.add(Text(f"{part} to ").append_text(_backend(world, mirror.target)))
+    for each in copies:
+        if each.to is not None:
+            part = "copies" if each.percent == 100 else f"{each.percent:.2f}% copied"  # noqa: PLR2004  # all
+            tree.add(Text(f"{part} to ").append_text(_destination(each.to)))
 
 
-def _add_shares(
-    tree: Tree, world: World, shares: tuple[Share, ...], failure: str = "closes the connection"
-) -> None:
-    total = sum(share.weight for share in shares)
-    for share in shares:
-        part = f"{100 * share.weight / total:.0f} % " if total and len(shares) > 1 else ""
-        match share.target:
-            case Refused(reason, message):
-                tree.add(Text(f"{part}{failure}: {reason}: {message}", style="red"))
-            case Backend() as backend:
-                tree.add(Text(part).append_text(_backend(world, backend)))
+def _add_ways(tree: Tree, ways: tuple[Way, ...], failure: str) -> None:
+    for each in ways:
+        part = f"{each.percent:.0f} % " if len(ways) > 1 else ""
+        if each.refusal is not None:
+            why = f"{each.refusal.reason}: {each.refusal.message}"
+            tree.add(Text(f"{part}{failure}: {why}", style="red"))
+        if each.to is not None:
+            tree.add(Text(part).append_text(_destination(each.to)))
 
 
-def _backend(world: World, backend: Backend) -> Text:
-    where = (
-        f"at {external_names.hostname(world, backend.port)}" if backend.by_name else _counted(world, backend)
-    )
-    line = Text(f"{backend.port} {backend.protocol.value}, {where}, ")
-    return line.append_text(_tls(world, backend))
+def _destination(to: Destination) -> Text:
+    number = to.endpoints
+    where = f"at {to.dns_name}" if number is None else f"{number} endpoint{'' if number == 1 else 's'}"
+    return Text(f"{to.port} {to.protocol}, {where}, ").append_text(_proving(to))
 
 
-def _counted(world: World, backend: Backend) -> str:
-    number = len(endpoints(world, backend.port))
-    return f"{number} endpoint{'' if number == 1 else 's'}"
-
-
-def _tls(world: World, backend: Backend) -> Text:
+def _proving(to: Destination) -> Text:
     """Say what the handshake must prove, or why it never will."""
-    who = backend.policy or backend.port.service
-    match due(world, backend):
-        case None:
-            return Text("plaintext")
-        case Refused(reason, message):
-            return Text(f"always fails: {who}: {reason}: {message}", style="red")
-        case UpstreamTls() as tls:
-            permitted = ", where it is permitted" if tls.weakness else ""
-            style = "red" if tls.weakness else "green"
-            return Text(f"TLS to {tls.sni}, {_proved(tls)} ({who}{permitted})", style=style)
-
-
-def _proved(tls: UpstreamTls) -> str:
-    """Say what proves the backend, pins last."""
-    names = " or ".join(_proof(name) for name in tls.names) or "any name"
-    by = _trust(tls.trust)
-    parts = [*([f"{names} by {by}"] if by else []), *(["one of its pins"] if tls.pins else [])]
-    return f"proving {' and '.join(parts) or 'nothing'}"
-
-
-def _proof(name: DnsName | UriName) -> str:
-    match name:
-        case DnsName(dns):
-            return dns
-        case UriName(uri):
-            return uri
-
-
-def _trust(trust: TrustBundle | SystemRoots | PinsAlone | Anybody) -> str:
-    match trust:
-        case TrustBundle():
-            return "the policy's own roots"
-        case SystemRoots():
-            return "the machine's roots"
-        case PinsAlone() | Anybody():
-            return ""
-
-
-def _matched(match: HttpMatch) -> str:
-    """Write a match in one line."""
-    method = f"{match.method} " if match.method else "gRPC " if match.grpc else ""
-    query = "&".join(_said(each, "=") for each in match.query)
-    headers = "".join(f" {_said(each, ': ')}" for each in match.headers)
-    return f"{method}{_path(match.path)}{'?' if query else ''}{query}{headers}"
-
-
-def _said(wanted: Named, sign: str) -> str:
-    return f"{wanted.name}{sign}{'~ ' if wanted.is_pattern else ''}{wanted.value}"
-
-
-def _path(path: PathExact | PathPrefix | PathPattern) -> str:
-    match path:
-        case PathExact(exact):
-            return exact
-        case PathPrefix(prefix):
-            return f"{prefix.rstrip('/')}/*"
-        case PathPattern(regex):
-            return f"~ {regex}"
+    found, who = to.proving, (to.proving.decided_by or to.service).ref.name
+    if found.refusal is not None:
+        return Text(f"always fails: {who}: {found.refusal.reason}: {found.refusal.message}", style="red")
+    if found.grade in BARE:
+        return Text("plaintext")
+    weak = found.grade in WEAK
+    permitted = ", where it is permitted" if weak else ""
+    return Text(f"{found.words} ({who}{permitted})", style="red" if weak else "green")

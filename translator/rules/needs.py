@@ -35,8 +35,8 @@ class Needs(Struct, frozen=True):
 def needs(world: World, gateway: Name) -> Needs:
     """Return what a Gateway's Envoys have to be given."""
     ports = frozenset(sites(world, gateway))
-    chains = [chain for bound in ports for chain in _chains(world, bound)]
-    led_to = frozenset(each for chain in chains for each in _backends(world, chain))
+    here = [chain for bound in ports for chain in chains(world, bound)]
+    led_to = frozenset(each for chain in here for each in _backends(world, chain))
     told = (each for each in telemetry(world, gateway).collectors if isinstance(each, Backend))
     backends = led_to.union(told)
     hops = frozenset(hop(world, gateway, each) for each in backends)
@@ -44,18 +44,18 @@ def needs(world: World, gateway: Name) -> Needs:
     proved = [each.backend for each in opened if isinstance(each.tls.trust, TrustBundle)]
     return Needs(
         ports=ports,
-        tables=frozenset(chain.then for chain in chains if isinstance(chain.then, Table)),
+        tables=frozenset(chain.then for chain in here if isinstance(chain.then, Table)),
         hops=hops,
         endpoints=frozenset(each.port for each in backends if not each.by_name),
         certificates=frozenset(
             (
-                *(name for chain in chains if chain.tls for name in chain.tls.certificates),
+                *(name for chain in here if chain.tls for name in chain.tls.certificates),
                 *(each.own for each in opened if each.own),
             )
         ),
         policies=frozenset(each.policy for each in proved if each.policy),
         x_backends=frozenset(each.port.service for each in proved if each.own_tls),
-        clients=frozenset(chain.tls.proof.trust for chain in chains if chain.tls and chain.tls.proof),
+        clients=frozenset(chain.tls.proof.trust for chain in here if chain.tls and chain.tls.proof),
     )
 
 
@@ -72,7 +72,7 @@ def host_backends(world: World, table: Table, hostname: str) -> frozenset[Backen
     return frozenset(each for entry in virtual_host(world, table, hostname) for each in entry.rule.backends)
 
 
-def _chains(world: World, bound: Bound) -> tuple[Chain, ...]:
+def chains(world: World, bound: Bound) -> tuple[Chain, ...]:
     """Return what stands at a port as if it were told apart by server name, which only TLS is."""
     match plan(world, bound):
         case HttpPort(table, asked):

@@ -16,6 +16,7 @@ class Streams(Struct, frozen=True):
     """Connections or datagrams go to backends by weight; refused or missing shares are closed or dropped."""
 
     shares: tuple[Share, ...]
+    route: Ref | None = None  # that says so
 
 
 NOWHERE = Streams(())
@@ -30,7 +31,7 @@ KINDS: dict[str, type[TLSRoute | TCPRoute | UDPRoute]] = {
 def streams(world: World, route: Ref, traffic: Traffic) -> Streams:
     """Read where a route of connections or datagrams leads; its first rule takes everything."""
     rules = world.must(KINDS[route.kind], route.name).spec.rules
-    return Streams(shares(world, route, rules[0].backend_refs, traffic))
+    return Streams(shares(world, route, rules[0].backend_refs, traffic), route)
 
 
 @query

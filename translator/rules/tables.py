@@ -36,12 +36,28 @@ class Table(NamedTuple):
         return f"{self.gateway}:{self.port}{'/' + self.listener if self.listener else ''}"
 
 
+class Author(NamedTuple):
+    """The rule of a route that an entry was read from, rules counted from 0."""
+
+    route: Ref
+    number: int
+
+    def __str__(self) -> str:
+        """Name it as it is named to Envoy: `HTTPRoute shop/store rule 2`."""
+        return f"{self.route} rule {self.number}"
+
+
 class Entry(Struct, frozen=True):
     """One match of one rule, in its place among all others of a virtual host."""
 
     match: HttpMatch
     rule: HttpRule
-    name: str  # who wrote it: `HTTPRoute shop/store rule 2`
+    author: Author | str  # a word where no route wrote it
+
+    @property
+    def name(self) -> str:
+        """Say who wrote it."""
+        return str(self.author)
 
 
 MISDIRECTED = Entry(
@@ -86,7 +102,7 @@ def virtual_host(world: World, table: Table, hostname: str) -> tuple[Entry, ...]
         for number, read in enumerate(rules(world, placed.route)):
             for place, ranked in enumerate(read.matches):
                 order = (precision, tuple(-n for n in ranked.rank), elder, number, place)
-                found.append((order, Entry(ranked.match, read.rule, f"{placed.route} rule {number}")))
+                found.append((order, Entry(ranked.match, read.rule, Author(placed.route, number))))
     last = (UNROUTED,) if asked(world, table, hostname) else ()
     return (*(entry for _, entry in sorted(found, key=lambda pair: pair[0])), *last)
 
