@@ -95,7 +95,7 @@ class Everything:
         self._held = update.held
         batch = (*(() if self._begun else self._facts()), *update.changes)
         if batch and not update.held:
-            self._engine.put(batch)
+            self._engine.put(batch, update.seen)
             self._begun = True
         self._engine.announce()
         self._news.set()

@@ -1,6 +1,7 @@
 """The source in a cluster: an informer for each kind, and what they tell as batches for the pump."""
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
@@ -30,9 +31,9 @@ Batch = Sequence[Put | Stated[bool]]
 
 
 class Ears(Struct, frozen=True):
-    """Who is told: of batches to translate, and of every single change as it comes."""
+    """Who is told: of batches to translate and when they began, and of every single change as it comes."""
 
-    take: Callable[[Batch], None]
+    take: Callable[[Batch, float], None]
     overhear: Callable[[type, Told], None]
 
 
@@ -47,6 +48,7 @@ class Cluster:
         self._log = structlog.get_logger()
         self._intake = Intake(kind for kind, _ in WATCHED)
         self._news = asyncio.Event()
+        self._since: float | None = None  # when the first of what gathers was told
         self._said: Mapping[str, str] = MappingProxyType({})
         self._fetchers: dict[type, Fetcher[Object]] = {}
         self._informers: dict[type, Informer[Object]] = {}
@@ -93,6 +95,7 @@ class Cluster:
 
     def _listener(self, kind: type) -> Callable[[Told], Coroutine[None, None, None]]:
         async def listen(changes: Told) -> None:
+            self._since = time.monotonic() if self._since is None else self._since
             self._ears.overhear(kind, changes)
             self._intake.take(kind, changes)
             if kind in WANTING:
@@ -118,8 +121,9 @@ class Cluster:
                     while self._intake.is_safe and not self._intake.is_answered:
                         await self._news.wait()
                         self._news.clear()
-            if self._intake.is_safe:
-                self._ears.take(self._intake.hand_on())
+            if self._intake.is_safe and self._since is not None:
+                since, self._since = self._since, None
+                self._ears.take(self._intake.hand_on(), since)
 
     async def _tell_failures(self) -> None:
         """Say once what stands between us and the newest, and once that it is over."""

@@ -10,6 +10,7 @@ from msgspec import Struct
 from prometheus_client.registry import Collector
 
 from legation.addresses import HostPort
+from legation.admin.gauges import Traffic
 from legation.admin.metrics import Telemetry
 from legation.admin.server import AdminPort, Count, answering, nobody_counts
 from legation.announce import Announcer
@@ -74,10 +75,11 @@ class Engine:
         self.standing = Standing(self.hub, around.proxies, around.port_offset)
         self._announcer = Announcer(self.standing)
         self._pump = Pump(workbench, (self._take, self._telemetry.take, *takers))
+        self.measure(Traffic(self.hub, lambda: self._pump.waiting))
 
-    def put(self, batch: Batch) -> None:
-        """Add to the next batch."""
-        self._pump.put(batch)
+    def put(self, batch: Batch, received: float | None = None) -> None:
+        """Add to the next batch; what is news of a source says when it was received."""
+        self._pump.put(batch, received)
 
     def announce(self) -> None:
         """Say in the log what changed for the better or the worse."""
@@ -117,7 +119,7 @@ class Engine:
         self._log.info("xDS port", address=str(HostPort(xds.host, number)))
 
     def _take(self, outcome: Outcome) -> None:
-        self._offers.offer(outcome.snapshots)
+        self._offers.offer(outcome.snapshots, outcome.cause)
         self.standing.take(outcome)
         self._announcer.announce(outcome.news)
         self._deliveries.note()

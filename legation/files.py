@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import aclosing
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from watchfiles import Change, awatch
 
 from legation.change import Put
@@ -31,6 +31,7 @@ class Update(Struct, frozen=True):
     changes: tuple[Put, ...]
     problems: tuple[Problem, ...]
     held: bool = False  # changes are held back: something may be missing that forbids them
+    seen: float = 0.0  # when there was reason to look
 
 
 class Files:
@@ -99,7 +100,8 @@ async def watch(root: Path) -> AsyncGenerator[Update]:
 
 def _look(files: Files, written: Collection[str]) -> Update:
     with undisturbed():
-        return files.look(written, time.monotonic())
+        now = time.monotonic()
+        return structs.replace(files.look(written, now), seen=now)
 
 
 async def _notices(root: Path) -> AsyncGenerator[frozenset[str]]:

@@ -171,9 +171,9 @@ class Replica:
         if self._managed:
             self._managed.overhear(kind, changes)
 
-    def _read(self, batch: Batch) -> None:
+    def _read(self, batch: Batch, received: float) -> None:
         if batch or not self._begun:
-            self._engine.put((*(() if self._begun else self._facts()), *batch))
+            self._engine.put((*(() if self._begun else self._facts()), *batch), received)
             self._begun = True
 
     def _facts(self) -> Sequence[pump.Change]:

@@ -6,6 +6,7 @@ from translator.envoy import resource
 from translator.names import Name
 from translator.translate import Resources
 from xds_server.hub import Hub
+from xds_server.report import Cause
 from xds_server.snapshot import Resource, Snapshot
 
 
@@ -59,11 +60,11 @@ class Offers:
         self._hub = hub
         self._offered: Mapping[str, Snapshot] = {}
 
-    def offer(self, snapshots: Mapping[str, Snapshot]) -> None:
+    def offer(self, snapshots: Mapping[str, Snapshot], cause: Cause | None = None) -> None:
         """Offer what is new; towards a Gateway that is gone, fall silent: its Envoys keep what they have."""
         for group in self._offered.keys() - snapshots.keys():
             self._hub.withdraw(group)
         for group, snapshot in snapshots.items():
             if self._offered.get(group) is not snapshot:
-                self._hub.publish(group, snapshot)
+                self._hub.publish(group, snapshot, cause)
         self._offered = snapshots

@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import count
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
@@ -34,6 +35,7 @@ from translator.rules.gateways import Binding, Delivery
 from translator.rules.managed import RUNS_PROXIES, Upkeep
 from translator.translate import INDEXES, Mistake, Resources, Translator
 from translator.world import World
+from xds_server.report import Cause
 from xds_server.snapshot import Snapshot
 
 T = TypeVar("T")
@@ -56,6 +58,21 @@ Change = Put | Stated[datetime] | Stated[Binding] | Stated[bool] | Stated[Bundle
 Batch = Sequence[Change]
 
 
+class Arrival(NamedTuple):
+    """What was put at once, and when a source received it if it came from one."""
+
+    batch: Batch
+    received: float | None
+
+
+class Effort(Struct, frozen=True):
+    """What one batch was, and what it took."""
+
+    changes: int = 0
+    queries: int = 0  # that ran
+    results: int = 0  # that are remembered since
+
+
 class Outcome(Struct, frozen=True, eq=False):
     """What one batch led to, complete: what Envoys get and what objects say."""
 
@@ -66,6 +83,8 @@ class Outcome(Struct, frozen=True, eq=False):
     judged: Mapping[Ref, Judged] = MappingProxyType({})
     news: frozenset[Ref] = frozenset()  # whose status or generation is not that of the outcome before
     proxies: Mapping[Name, Wanted | None] = MappingProxyType({})
+    effort: Effort = Effort()
+    cause: Cause | None = None  # if a source had news
 
 
 Taker = Callable[[Outcome], None]
@@ -89,6 +108,7 @@ class Workbench:
         self._proxies: Table[Wanted | None] = Table(self.world.memory, wanted)
         self._served: Mapping[Name, Resources] = MappingProxyType({})
         self._last = Outcome({}, {}, {}, 0.0)
+        self._ran = 0
 
     def work(self, batch: Batch) -> Outcome:
         """Apply a batch and translate; a mistake of ours leaves everything as it was, and is named."""
@@ -99,7 +119,9 @@ class Workbench:
             translation = self._translator.translate()
         except Exception as bug:  # noqa: BLE001  # our own mistake must not end what is being served
             mistake = {"the translation": Mistake(bug)}
-            return structs.replace(self._last, broken=mistake, seconds=0.0, news=frozenset())
+            return structs.replace(
+                self._last, broken=mistake, seconds=0.0, news=frozenset(), effort=self._effort(batch)
+            )
         if self._doubts(translation.gateways):
             translation = self._translator.translate()
         proxies = self._wanted(translation.gateways)
@@ -111,9 +133,20 @@ class Workbench:
         kept = self._notebook.keep(self.world, translation.statuses, written(datetime.now(UTC)))
         took = time.perf_counter() - begun
         self._last = Outcome(
-            snapshots, kept.statuses, broken, took, kept.judged, kept.news, proxies=proxies.values
+            snapshots,
+            kept.statuses,
+            broken,
+            took,
+            kept.judged,
+            kept.news,
+            proxies.values,
+            self._effort(batch),
         )
         return self._last
+
+    def _effort(self, batch: Batch) -> Effort:
+        before, self._ran = self._ran, self.world.memory.runs.total()
+        return Effort(len(batch), self._ran - before, len(self.world.memory))
 
     def _doubts(self, gateways: Mapping[Name, Resources]) -> bool:
         """Call no Gateway programmed whose listeners are others than those its Envoys took."""
@@ -184,23 +217,30 @@ class Pump:
         """Begin with nothing to do; every outcome goes to each taker, on the event loop."""
         self._workbench = workbench
         self._takers = takers
-        self._waiting: asyncio.Queue[Batch] = asyncio.Queue()
+        self.waiting = 0  # changes
+        self._waiting: asyncio.Queue[Arrival] = asyncio.Queue()
+        self._numbers = count(1)
         self._bench_is_free = asyncio.Lock()
 
-    def put(self, batch: Batch) -> None:
-        """Add to the next batch."""
-        self._waiting.put_nowait(batch)
+    def put(self, batch: Batch, received: float | None = None) -> None:
+        """Add to the next batch; what is news of a source says when it was received."""
+        self._waiting.put_nowait(Arrival(batch, received))
+        self.waiting += len(batch)
 
     async def run(self) -> None:
         """Translate whatever comes, until cancelled."""
         while True:
-            batch = list(await self._waiting.get())
+            arrivals = [await self._waiting.get()]
             while not self._waiting.empty():
-                batch.extend(self._waiting.get_nowait())
+                arrivals.append(self._waiting.get_nowait())
+            batch = [change for arrival in arrivals for change in arrival.batch]
+            self.waiting -= len(batch)
             if any(isinstance(change, Put) and change.kind in DATED for change in batch):
                 batch.append(the_time())
             async with self._bench_is_free:
                 outcome = await asyncio.to_thread(self._work, batch)
+            if times := [arrival.received for arrival in arrivals if arrival.received is not None]:
+                outcome = structs.replace(outcome, cause=Cause(next(self._numbers), min(times)))
             for take in self._takers:
                 take(outcome)
 

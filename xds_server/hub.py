@@ -12,7 +12,7 @@ from xds_server.memory import Memory
 from xds_server.messages import Ask, DeltaAsk, Response
 from xds_server.order import Patience
 from xds_server.progress import Progress, Way
-from xds_server.report import Arrived, Begun, Change, Envoy, Rejected, Report, Sent
+from xds_server.report import Arrived, Begun, Cause, Envoy, Rejected, Report, Sent
 from xds_server.snapshot import Snapshot, changed
 from xds_server.stream import KNOWN, Stream
 
@@ -74,8 +74,8 @@ class Hub:
         """What is offered to a group now."""
         return self._groups[group].snapshot if group in self._groups else None
 
-    def publish(self, group: str, snapshot: Snapshot, change: Change | None = None) -> None:
-        """Offer a new snapshot; equal content disturbs nobody. What becomes of a named change is reported."""
+    def publish(self, group: str, snapshot: Snapshot, cause: Cause | None = None) -> None:
+        """Offer a new snapshot; equal content disturbs nobody. What becomes of a cause is reported."""
         known = self._group(group)
         names = changed(known.snapshot, snapshot)
         first = known.snapshot is None
@@ -85,9 +85,9 @@ class Hub:
             seat.stream.offer(snapshot, names)
             if names or first:
                 seat.wake()
-        if names and change is not None:
+        if names and cause is not None:
             behind = (key for key, seat in known.seats.items() if not seat.stream.is_settled)
-            known.progress.offered(change, behind)
+            known.progress.offered(cause, behind)
 
     def review(self, group: str) -> None:
         """Have a group's streams look again whether they are still admitted."""
@@ -141,8 +141,8 @@ class Hub:
         """Hear that a response was made into so many bytes, which are on their way."""
         envoy = seat.stream.envoy
         self.told(Sent(envoy, response.type_url, len(response.entries), size))
-        for change in self._groups[envoy.group].progress.sent(id(seat)):
-            self.told(Begun(envoy.group, change))
+        for cause in self._groups[envoy.group].progress.sent(id(seat)):
+            self.told(Begun(envoy.group, cause))
 
     def offered(self) -> dict[str, Snapshot]:
         """What is offered now, by group."""
@@ -156,7 +156,7 @@ class Hub:
             for s in seats
         ]
 
-    def oldest(self) -> Change | None:
+    def oldest(self) -> Cause | None:
         """What connected Envoys have owed an answer to for longest."""
         found = (group.progress.oldest for group in self._groups.values())
         return min((each for each in found if each is not None), key=lambda each: each.since, default=None)
@@ -181,7 +181,7 @@ class Hub:
 
     def _tell_arrivals(self, group: str, ways: Iterable[Way]) -> None:
         for way in ways:
-            self.told(Arrived(group, way.change, way.refused))
+            self.told(Arrived(group, way.cause, way.refused))
 
     def _group(self, name: str) -> Group:
         return self._groups.setdefault(name, Group(self.limits, self.clock()))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from xds_server.report import Change
+from xds_server.report import Cause
 
 MOST = 64  # changes on their way; of more, only the oldest and the newest are followed
 
@@ -10,9 +10,9 @@ MOST = 64  # changes on their way; of more, only the oldest and the newest are f
 class Way:
     """One change on its way: who has not said all about it yet, and what was said so far."""
 
-    def __init__(self, change: Change, behind: set[int]) -> None:
+    def __init__(self, cause: Cause, behind: set[int]) -> None:
         """Begin before anything was sent."""
-        self.change = change
+        self.cause = cause
         self.behind = behind
         self.begun = False
         self.answered = False
@@ -26,23 +26,23 @@ class Progress:
         self._ways: list[Way] = []
 
     @property
-    def oldest(self) -> Change | None:
+    def oldest(self) -> Cause | None:
         """What has been on its way for longest."""
-        return self._ways[0].change if self._ways else None
+        return self._ways[0].cause if self._ways else None
 
-    def offered(self, change: Change, behind: Iterable[int]) -> None:
+    def offered(self, cause: Cause, behind: Iterable[int]) -> None:
         """Follow a change, if there is anybody whom it concerns."""
         if waiting := set(behind):
             if len(self._ways) == MOST:
                 self._ways.pop()
-            self._ways.append(Way(change, waiting))
+            self._ways.append(Way(cause, waiting))
 
-    def sent(self, seat: int) -> list[Change]:
+    def sent(self, seat: int) -> list[Cause]:
         """Something was sent to a seat; return the changes of which it is the first that anybody was sent."""
         begun = [way for way in self._ways if not way.begun and seat in way.behind]
         for way in begun:
             way.begun = True
-        return [way.change for way in begun]
+        return [way.cause for way in begun]
 
     def refused(self, seat: int) -> None:
         """Remember that a seat would not have something."""

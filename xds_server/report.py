@@ -10,8 +10,8 @@ class Envoy(Struct, frozen=True):
     node: str
 
 
-class Change(Struct, frozen=True):
-    """What whoever offers something knows it by: its number, and since when it is due, by the hub's clock."""
+class Cause(Struct, frozen=True):
+    """Why something is offered, by a number, and since when it is due, by the hub's clock."""
 
     number: int
     since: float
@@ -68,14 +68,14 @@ class Begun(Struct, frozen=True):
     """The first response that brings a change is on its way to an Envoy of a group."""
 
     group: str
-    change: Change
+    cause: Cause
 
 
 class Arrived(Struct, frozen=True):
     """Every connected Envoy of a group has answered all that came of a change; one may have refused some."""
 
     group: str
-    change: Change
+    cause: Cause
     refused: bool
 
 

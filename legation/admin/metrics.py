@@ -1,20 +1,24 @@
-"""What Prometheus is told: docs/metrics.md says what each name means, and people build alerts on it."""
+"""What is counted for Prometheus: docs/metrics.md says what each name means; people build alerts on it."""
 
-from collections import Counter as Tally
-from collections.abc import Iterable
+import time
 
 import structlog
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
 
-from legation.audit import degraded
+from legation.admin.reasons import reason
+from legation.admin.series import GatewayCounter
 from legation.pump import Outcome
-from legation.standing import Standing
-from legation.written_status import Condition
-from xds_server.report import Accepted, Overdue, Rejected, Report, TurnedAway
+from xds_server.report import Accepted, Arrived, Begun, Cause, Overdue, Rejected, Report, Sent, TurnedAway
 
-MOST_POLICIES = 100  # that have a series of their own
-LATENCIES = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+QUICK = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # seconds
+PATIENT = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 
 
 class Telemetry:
@@ -22,74 +26,127 @@ class Telemetry:
 
     def __init__(self) -> None:
         """Begin at zero, in a registry of its own."""
+        # When each series began would be as many series again, and nobody asks.
+        disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no annotations
         self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
         self._log = structlog.get_logger()
         self._broken: frozenset[str] = frozenset()
-        self._seconds = Histogram(
-            "legation_translation_seconds",
-            "Time to translate one batch of changes",
-            buckets=LATENCIES,
-            registry=self.registry,
-        )
-        self._rejections = self._counter("legation_rejections", "Refusals by Envoys", "gateway", "type")
-        self._overdue = self._counter(
-            "legation_overdue", "Changes that waited as long as they may", "gateway"
-        )
-        self._turned_away = self._counter("legation_turned_away", "Streams that were not served")
+        self._batches = Batches(self.registry)
+        self._envoys = Envoys(self.registry)
 
     def take(self, outcome: Outcome) -> None:
         """Count a batch; a mistake of ours is said once, with all that is known about it."""
-        self._seconds.observe(outcome.seconds)
+        self._batches.count(outcome)
+        self._envoys.keep(outcome)
         for what in outcome.broken.keys() - self._broken:
             bug = outcome.broken[what].bug
             self._log.error("a mistake of ours: it stays as it was", what=what, exc_info=bug)
         self._broken = frozenset(outcome.broken)
 
     def note(self, report: Report) -> None:
-        """Count what an Envoy made of what it was sent."""
+        """Count what an Envoy was sent or made of it, and say in the log what is wrong with that."""
+        self._envoys.count(report)
         match report:
-            case Accepted():
-                pass
             case Rejected(envoy, type_url, versions, error):
-                kind = type_url.rpartition(".")[2]
-                self._rejections.labels(envoy.group, kind).inc()
                 self._log.warning(
-                    "Envoy rejected", gateway=envoy.group, type=kind, resources=sorted(versions), error=error
+                    "Envoy rejected",
+                    gateway=envoy.group,
+                    envoy=envoy.node,
+                    type=short(type_url),
+                    resources=sorted(versions),
+                    error=error,
                 )
-            case Overdue(envoy, type_url, name, waited):
-                self._overdue.labels(envoy.group).inc()
+            case Overdue(envoy, _, name, waited):
+                seconds = round(waited, 1)
                 self._log.warning(
-                    "waited in vain", gateway=envoy.group, resource=name, seconds=round(waited, 1)
+                    "waited in vain", gateway=envoy.group, envoy=envoy.node, resource=name, seconds=seconds
                 )
-            case TurnedAway(group, node, reason):
-                self._turned_away.inc()  # what a stranger says is no label: there is no end to it
-                self._log.warning("turned away", gateway=group, node=node, reason=reason)
-
-    def _counter(self, name: str, says: str, *labels: str) -> Counter:
-        return Counter(name, says, labels, registry=self.registry)
+            case TurnedAway(group, node, why):
+                self._log.warning("turned away", gateway=group, envoy=node, why=why)
+            case Sent() | Accepted() | Begun() | Arrived():
+                pass
 
 
-class Gauges:
-    """What is looked up when somebody asks, and needs no counting."""
+class Batches:
+    """What is counted of batches of changes."""
 
-    def __init__(self, standing: Standing) -> None:
-        """Look it up here."""
-        self._standing = standing
-
-    def collect(self) -> Iterable[Metric]:
-        """Say how things stand."""
-        ready = GaugeMetricFamily("legation_ready", "Whether everything was read and translated")
-        ready.add_metric((), float(self._standing.ready))
-        programmed = Tally(_word(each.programmed) for each in self._standing.gateways())
-        groups = Tally(each.group for each in self._standing.found())
-        envoys = Tally(each.envoy.group for each in self._standing.connected())
-        return (
-            ready,
-            _family("legation_gateways", "Gateways of ours", "programmed", programmed),
-            _family("legation_findings", "What somebody should look at", "group", groups),
-            _family("legation_envoys", "Connected Envoys", "gateway", envoys),
-            _degraded(degraded(self._standing.outcome.snapshots)),
+    def __init__(self, registry: CollectorRegistry) -> None:
+        """Begin at zero."""
+        self._changes = Counter("legation_changes", "Changes that were translated", registry=registry)
+        self._queries = Counter("legation_queries_run", "Queries that ran for them", registry=registry)
+        self._seconds = Histogram(
+            "legation_translation_seconds",
+            "Time to translate one batch of changes",
+            buckets=QUICK,
+            registry=registry,
         )
+
+    def count(self, outcome: Outcome) -> None:
+        """Count one."""
+        self._changes.inc(outcome.effort.changes)
+        self._queries.inc(outcome.effort.queries)
+        self._seconds.observe(outcome.seconds)
+
+
+class Envoys:
+    """What is counted of what Envoys are sent, and of what they answer."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        """Begin at zero."""
+
+        def counter(name: str, says: str, *labels: str) -> Counter:
+            return Counter(name, says, labels, registry=registry)
+
+        def histogram(name: str, says: str, *labels: str) -> Histogram:
+            return Histogram(name, says, labels, buckets=PATIENT, registry=registry)
+
+        self._pushes = counter("legation_pushes", "Responses to Envoys", "type")
+        self._resources = counter("legation_pushed_resources", "Resources in them", "type")
+        self._bytes = counter("legation_pushed_bytes", "Bytes of them", "type")
+        self._answers = histogram("legation_ack_seconds", "From a response to its answer", "type")
+        self._begun = histogram("legation_change_to_push_seconds", "From a change to its first response")
+        self._arrived = histogram(
+            "legation_change_to_ack_seconds", "From a change to the last answer of its Envoys", "answer"
+        )
+        self._reasons = counter("legation_rejection_reasons", "Refusals by Envoys, by why", "reason")
+        self._turned_away = counter("legation_turned_away", "Streams that were not served")
+        self._rejections = GatewayCounter(registry, "legation_rejections", "Refusals by Envoys", "type")
+        self._overdue = GatewayCounter(
+            registry, "legation_overdue", "Changes that waited as long as they may"
+        )
+
+    def keep(self, outcome: Outcome) -> None:
+        """Let go of the series of Gateways that are gone."""
+        self._rejections.keep(outcome.snapshots)
+        self._overdue.keep(outcome.snapshots)
+
+    def count(self, report: Report) -> None:
+        """Count one report; what a stranger says of himself is no label, as there is no end to it."""
+        match report:
+            case Sent(_, type_url, resources, size):
+                kind = short(type_url)
+                self._pushes.labels(kind).inc()
+                self._resources.labels(kind).inc(resources)
+                self._bytes.labels(kind).inc(size)
+            case Accepted(type_url=type_url, waited=waited):
+                self._answers.labels(short(type_url)).observe(waited)
+            case Rejected():
+                self._count_refusal(report)
+            case Overdue(envoy=envoy):
+                self._overdue.count(envoy.group)
+            case TurnedAway():
+                self._turned_away.inc()
+            case Begun(_, cause):
+                self._begun.observe(since(cause))
+            case Arrived(_, cause, refused):
+                self._arrived.labels("rejected" if refused else "accepted").observe(since(cause))
+
+    def _count_refusal(self, report: Rejected) -> None:
+        kind = short(report.type_url)
+        self._answers.labels(kind).observe(report.waited)
+        self._rejections.count(report.envoy.group, kind)
+        self._reasons.labels(reason(report.error)).inc()
 
 
 def exposition(registry: CollectorRegistry) -> bytes:
@@ -97,27 +154,11 @@ def exposition(registry: CollectorRegistry) -> bytes:
     return generate_latest(registry)
 
 
-def _family(name: str, says: str, label: str, tally: Tally[str]) -> Metric:
-    family = GaugeMetricFamily(name, says, labels=[label])
-    for value, number in sorted(tally.items()):
-        family.add_metric([value], number)
-    return family
+def since(cause: Cause) -> float:
+    """Say how many seconds ago a change was received."""
+    return time.monotonic() - cause.since
 
 
-def _degraded(found: Tally[tuple[str, str]]) -> Metric:
-    """Name as many policies as a page of alerts may have; all others are counted together by Gateway."""
-    says = "Ways to backends that are not verified, or not by name"
-    family = GaugeMetricFamily("legation_degraded_hops", says, labels=["gateway", "policy"])
-    named = sorted(found)[:MOST_POLICIES]
-    others = Tally[str]()
-    for gateway, policy in found.keys() - set(named):
-        others[gateway] += found[gateway, policy]
-    for gateway, policy in named:
-        family.add_metric([gateway, policy], found[gateway, policy])
-    for gateway, number in sorted(others.items()):
-        family.add_metric([gateway, "others"], number)
-    return family
-
-
-def _word(condition: Condition | None) -> str:
-    return condition.status if condition else "Unknown"
+def short(type_url: str) -> str:
+    """Name a type as people do: `Cluster`."""
+    return type_url.rpartition(".")[2]

@@ -10,7 +10,8 @@ from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST
 
 from legation.addresses import HostPort
-from legation.admin.metrics import Gauges, Telemetry, exposition
+from legation.admin.gauges import StandingGauges
+from legation.admin.metrics import Telemetry, exposition
 from legation.admin.page import page
 from legation.audit import as_json as audit_as_json
 from legation.audit import audited
@@ -42,7 +43,7 @@ class AdminPort:
         self._standing = standing
         self._telemetry = telemetry
         self._names = names
-        telemetry.registry.register(Gauges(standing))
+        telemetry.registry.register(StandingGauges(standing))
 
     def app(self) -> web.Application:
         """Say who answers what."""

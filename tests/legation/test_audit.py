@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 from typer.testing import CliRunner
 
-from legation.admin.metrics import MOST_POLICIES
+from legation.admin.series import MOST
 from legation.audit import audited, degraded, read_hops
 from legation.cli.main import app
 from legation.written_status import VERIFICATION_DEGRADED
@@ -170,11 +170,11 @@ async def test_a_shell_is_told_what_a_running_process_serves(tmp_path: Path) -> 
 
 
 async def test_policies_beyond_a_hundred_share_a_series() -> None:
-    names = [f"weak-{number}" for number in range(MOST_POLICIES + 3)]
+    names = [f"weak-{number}" for number in range(MOST + 3)]
     policies = (policy(name, "legation.dev/insecure-skip-verification") for name in names)
     async with admin(standing_of(together(led_to(*names), *policies))) as client:
         _, metrics = await client.get("/metrics")
-    assert metrics.count("legation_degraded_hops{") == MOST_POLICIES + 1
+    assert metrics.count("legation_degraded_hops{") == MOST + 1
     assert 'legation_degraded_hops{gateway="infra/edge",policy="others"} 3.0\n' in metrics
 
 

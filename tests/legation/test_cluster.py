@@ -48,7 +48,7 @@ class Pupil:
         self.overheard: list[tuple[type, Told]] = []
         self._news = asyncio.Condition()
 
-    def take(self, batch: Batch) -> None:
+    def take(self, batch: Batch, _received: float) -> None:
         self.batches.append(batch)
 
     def overhear(self, kind: type, changes: Told) -> None:
