@@ -52,6 +52,7 @@ class Call(Struct, frozen=True):
     connect: float = 5.0  # seconds, TLS included
     silence: float = 30.0  # seconds without a byte after which the other end counts as gone
     total: float | None = None
+    headers: Mapping[str, str] = {}
 
 
 class Session(Struct, frozen=True, eq=False):
@@ -142,7 +143,8 @@ class ApiServer:
             raise RequestError(Failed(UNAUTHORIZED, f"credentials cannot be read again: {error}")) from error
 
     async def _request(self, session: Session, call: Call) -> aiohttp.ClientResponse:
-        headers = {"accept": call.accept, "user-agent": self._agent, **await _authorization(session)}
+        known = {"accept": call.accept, "user-agent": self._agent}
+        headers = {**call.headers, **known, **await _authorization(session)}
         if call.body is not None:
             headers["content-type"] = call.content_type
         if session is not self._session:

@@ -43,6 +43,7 @@ class Envoy(Struct, frozen=True, rename="camel"):
     current: bool  # it holds the newest of everything that it asked for
     versions: Mapping[str, Mapping[str, str]]
     last_nack: LastNack | None = None
+    replica: str = ""  # to which it is connected, where several were asked
 
 
 class Process(Struct, frozen=True, rename="camel"):

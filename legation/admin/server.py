@@ -13,6 +13,7 @@ from legation.addresses import HostPort
 from legation.admin.gauges import StandingGauges
 from legation.admin.metrics import Telemetry, exposition
 from legation.admin.page import page
+from legation.answers import FROM_NO_PAGE
 from legation.audit import as_json as audit_as_json
 from legation.audit import audited
 from legation.standing import NOTHING_COUNTED, Counters, Standing, as_json
@@ -61,7 +62,7 @@ class AdminPort:
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Refuse pages of others that had a browser resolve their own name to this address."""
-        if not self._may_ask(request.url.host or ""):
+        if not (request.headers.keys() >= FROM_NO_PAGE.keys() or self._may_ask(request.url.host or "")):
             text = "ask for this port by an address, or by the name it was given with --admin\n"
             return web.Response(status=HTTPStatus.MISDIRECTED_REQUEST, text=text)
         answer = await handler(request)

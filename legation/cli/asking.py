@@ -1,68 +1,111 @@
-"""Asks a running `legation up` how it stands, and shows the answer."""
+"""Asks whoever is to be asked, and says in words why nobody answers."""
 
 import asyncio
-import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from http import HTTPStatus
+from typing import TypeVar
 
 import aiohttp
 import msgspec
-import typer
-from rich.live import Live
 
 from legation.addresses import HostPort
-from legation.cli.drawing import drawn, print_findings, print_overview
-from legation.cli.terminal import CANNOT_TELL, PROBLEMS, fail, out
-from legation.standing import Overview, read_overview
+from legation.answers import FROM_NO_PAGE, Answers, Told, UnansweredError
+from legation.cli.terminal import fail, out
+from legation.cli.whom import INSTALLED_IN, Cluster, Whom
+from legation.settings import ADMIN
 
-WITHIN = aiohttp.ClientTimeout(total=5)
-LOOK_AGAIN = 1.0  # seconds
+T = TypeVar("T")
 
+WITHIN = aiohttp.ClientTimeout(total=20, connect=5)
+OTHER_VERSION = "use the same version of `legation` for both"
 
-def show(admin: HostPort, *, as_json: bool) -> None:
-    """Show the answer once; say by the exit code whether anything is refused."""
-    written = asyncio.run(ask(admin, "status"))
-    overview = _read(written)
-    if as_json:
-        typer.echo(msgspec.json.format(written).decode())
-    else:
-        print_overview(out(), overview)
-        print_findings(out(), overview.findings)
-    if any(each.is_problem for each in overview.findings):
-        raise typer.Exit(PROBLEMS)
+Ask = Callable[[str], Awaitable[Answers]]
 
 
-def watch_live(admin: HostPort) -> None:
-    """Show the answer anew every moment, until Ctrl-C."""
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_watch(admin))
-
-
-async def _watch(admin: HostPort) -> None:
-    overview = _read(await ask(admin, "status"))
-    with Live(drawn(overview), auto_refresh=False) as live:
-        while True:
-            await asyncio.sleep(LOOK_AGAIN)
-            live.update(drawn(_read(await ask(admin, "status"))), refresh=True)
-
-
-async def ask(admin: HostPort, what: str, code: int = CANNOT_TELL) -> bytes:
-    """Return what the admin port says about something; exit with this code where it says nothing."""
-    url = f"http://{admin}/api/v1/{what}"
+def asked(whom: Whom, question: str, code: int) -> Answers:
+    """Return what is answered; exit with this code where nobody answers."""
     try:
-        async with aiohttp.ClientSession(timeout=WITHIN) as session, session.get(url) as answer:
-            if answer.status != HTTPStatus.OK:
-                fail(f"{url} answers {answer.status}", "is it the admin port of `legation up`?", code=code)
-            return await answer.read()
-    except (OSError, aiohttp.ClientError, TimeoutError) as error:
-        fail(
-            f"nobody answers at {url}: {error}",
-            "is `legation up` running? Name its port with --admin HOST:PORT",
-            code=code,
-        )
+        answers = asyncio.run(_once(whom, question))
+    except UnansweredError as error:
+        fail(str(error), error.remedy, code=code)
+    for why in answers.silent:
+        out(stderr=True).print(f"a replica does not answer: {why}", style="yellow", markup=False)
+    return answers
 
 
-def _read(written: bytes) -> Overview:
+def understood(read: Callable[[bytes], T], body: bytes) -> T:
+    """Read an answer."""
     try:
-        return read_overview(written)
+        return read(body)
     except msgspec.MsgspecError as error:
-        fail(f"the answer is not what was expected: {error}", "use the same version of `legation` for both")
+        what = f"the answer is not what was expected: {error}"
+        raise UnansweredError(what, OTHER_VERSION) from error
+
+
+async def _once(whom: Whom, question: str) -> Answers:
+    async with reached(whom) as ask:
+        return await ask(question)
+
+
+@asynccontextmanager
+async def reached(whom: Whom) -> AsyncGenerator[Ask]:
+    """Yield the way to whoever is asked, for as many questions as there are."""
+    admin = whom.admin
+    if admin is None and not whom.cluster and await _listens(ADMIN):
+        admin = ADMIN
+    if admin is not None:
+        async with aiohttp.ClientSession(timeout=WITHIN, headers=FROM_NO_PAGE) as session:
+            yield _Port(session, admin).ask
+    else:
+        async with _cluster(whom.cluster) as ask:
+            yield ask
+
+
+class _Port:
+    """One admin port."""
+
+    def __init__(self, session: aiohttp.ClientSession, at: HostPort) -> None:
+        self._session = session
+        self._at = at
+
+    async def ask(self, question: str) -> Answers:
+        url = f"http://{self._at}/api/v1/{question}"
+        try:
+            async with self._session.get(url) as answer:
+                if answer.status != HTTPStatus.OK:
+                    what, remedy = f"{url} answers {answer.status}", "is it the admin port of `legation up`?"
+                    raise UnansweredError(what, remedy)
+                return Answers((Told("", await answer.read()),))
+        except (OSError, aiohttp.ClientError, TimeoutError) as error:
+            what = f"nobody answers at {url}: {str(error) or type(error).__name__}"
+            raise UnansweredError(
+                what, "is `legation up` running? Name its port with --admin HOST:PORT"
+            ) from error
+
+
+@asynccontextmanager
+async def _cluster(cluster: Cluster) -> AsyncGenerator[Ask]:
+    from legation.through_api_server import InCluster, replicas_of  # noqa: PLC0415  # slow to import
+
+    file = str(cluster.kubeconfig) if cluster.kubeconfig else None
+    place = InCluster(cluster.namespace or INSTALLED_IN, file, cluster.context or None)
+    try:
+        async with replicas_of(place) as replicas:
+            yield replicas.ask
+    except UnansweredError as error:
+        if cluster:
+            raise
+        what = f"no `legation up` listens at {ADMIN}, and of a cluster: {error}"
+        remedy = f"name manifests, --admin HOST:PORT, or a cluster; {error.remedy}"
+        raise UnansweredError(what, remedy) from error
+
+
+async def _listens(at: HostPort) -> bool:
+    try:
+        async with asyncio.timeout(1):
+            _, writer = await asyncio.open_connection(at.host, at.port)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True

@@ -1,6 +1,5 @@
-"""Shows what proves each backend, of manifests or of a running `legation up`."""
+"""Shows what proves each backend, of manifests or of what runs."""
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,24 +9,23 @@ from rich.table import Table
 from rich.text import Text
 
 from legation import offline
-from legation.addresses import HostPort
+from legation.answers import UnansweredError
 from legation.audit import WEAK, Hop, audited, read_hops
 from legation.audit import as_json as audit_as_json
-from legation.cli.asking import ask
+from legation.cli.asking import asked, understood
+from legation.cli.audit import CANNOT_TELL
 from legation.cli.drawing import columns, print_findings
 from legation.cli.terminal import fail, out
+from legation.cli.whom import Whom
 from legation.findings import findings
 from translator.envoy.proofs import Grade
 
-CANNOT_TELL, FOUND = 1, 2  # of all commands' exit codes only these two are the other way round
+FOUND = 2
 BARE = frozenset({Grade.CLEARTEXT, Grade.RELAYED})
 
 
 def translated(paths: Sequence[Path]) -> tuple[Hop, ...]:
     """Return the hops of manifests; where something could not be read, say so: a hop may be missing."""
-    for path in paths:
-        if not path.exists():
-            fail(f"{path} does not exist", code=CANNOT_TELL)
     found = offline.translated(paths)
     hops = audited(found.outcome.snapshots)
     unread = [each for each in findings(found.problems, {}, found.outcome.broken) if each.is_problem]
@@ -38,14 +36,13 @@ def translated(paths: Sequence[Path]) -> tuple[Hop, ...]:
     return hops
 
 
-def served(admin: HostPort) -> tuple[Hop, ...]:
-    """Return the hops that a running process serves."""
-    written = asyncio.run(ask(admin, "audit", code=CANNOT_TELL))
+def served(whom: Whom) -> tuple[Hop, ...]:
+    """Return the hops that are served; all replicas serve the same."""
+    first, *_ = asked(whom, "audit", CANNOT_TELL).told
     try:
-        return read_hops(written)
-    except msgspec.MsgspecError as error:
-        remedy = "use the same version of `legation` for both"
-        fail(f"the answer is not what was expected: {error}", remedy, code=CANNOT_TELL)
+        return understood(read_hops, first.body)
+    except UnansweredError as error:
+        fail(str(error), error.remedy, code=CANNOT_TELL)
 
 
 def show(hops: tuple[Hop, ...], *, as_json: bool, cleartext: bool) -> None:

@@ -1,21 +1,21 @@
-"""`legation check`: what is wrong with manifests, before anything is served."""
+"""`legation check`: what is wrong, with manifests before anything is served, or with what is served."""
 
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 
-from legation.cli.terminal import PROBLEMS, fail, out
+from legation.cli.whom import RULE_OF_PATHS, Admin, Cluster, Context, Kubeconfig, Namespace, whom
 
-EXAMPLES = """
+EXAMPLES = f"""
 Examples:
 
 `legation check shop/` one folder; `legation check base/ shop.yaml` several, as if they were one
 
-`legation check -o json shop/` for machines
+`legation check --context production` what is served in a cluster; `legation check -o json shop/` for machines
 
+{RULE_OF_PATHS}
 Exit codes: 0 fine, 1 problems, 2 cannot tell
 """
 
@@ -27,29 +27,17 @@ class Output(Enum):
     JSON = "json"
 
 
-def check(
-    paths: Annotated[list[Path], typer.Argument(help="Manifests, or folders of them.")],
+def check(  # noqa: PLR0913  # one argument for each flag
+    paths: Annotated[list[Path] | None, typer.Argument(help="Manifests, or folders of them.")] = None,
     *,
     output: Annotated[Output, typer.Option("--output", "-o", help="How to write it.")] = Output.TEXT,
+    admin: Admin = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+    namespace: Namespace = "",
 ) -> None:
-    """Name everything that would not be served as written, with the remedy."""
-    from legation.cli.drawing import print_findings  # noqa: PLC0415  # slow to import
-    from legation.findings import findings  # noqa: PLC0415  # slow to import
-    from legation.offline import translated  # noqa: PLC0415  # slow to import
+    """Name everything that is not, or would not be, served as written, with the remedy."""
+    asked = whom(paths or (), admin, Cluster(kubeconfig, context, namespace))
+    from legation.cli.checking import served, show, written  # noqa: PLC0415  # slow to import
 
-    for path in paths:
-        if not path.exists():
-            fail(f"{path} does not exist")
-    offline = translated(paths)
-    found = findings(offline.problems, offline.outcome.statuses, offline.outcome.broken)
-    problems = sum(each.is_problem for each in found)
-    if output is Output.JSON:
-        typer.echo(msgspec.json.format(msgspec.json.encode(found)).decode())
-    else:
-        print_findings(out(), found)
-        out().print(
-            f"{problems} {'problem' if problems == 1 else 'problems'}" if problems else "fine",
-            style="red" if problems else "green",
-        )
-    if problems:
-        raise typer.Exit(PROBLEMS)
+    show(served(asked) if asked else written(paths or ()), as_json=output is Output.JSON)

@@ -1,21 +1,22 @@
-"""`legation status`: how a running `legation up` stands."""
+"""`legation status`: how what runs stands."""
 
 from enum import Enum
 from typing import Annotated
 
 import typer
 
-from legation.addresses import HostPort
-from legation.cli.terminal import host_port
-from legation.settings import ADMIN
+from legation.cli.whom import RULE, Admin, Cluster, Context, Kubeconfig, Namespace, Whom, whom
 
-EXAMPLES = """
+EXAMPLES = f"""
 Examples:
 
-`legation status` once; `legation status --watch` until Ctrl-C
+`legation status` once; `legation status --watch` until Ctrl-C, with a mark at what changes
 
-`legation status -o json` for machines
+`legation status --context production` of a cluster; `legation status --admin 127.0.0.1:19080` of one process
 
+`legation status -o json` for machines; with `--watch` a line for each change
+
+{RULE}
 Exit codes: 0 nothing to look at, 1 something is refused, 2 nobody answers
 """
 
@@ -27,18 +28,21 @@ class Output(Enum):
     JSON = "json"
 
 
-def status(
+def status(  # noqa: PLR0913  # one argument for each flag
     *,
-    admin: Annotated[
-        HostPort, typer.Option(parser=host_port, metavar="HOST:PORT", help="Where `up` answers.")
-    ] = ADMIN,
     output: Annotated[Output, typer.Option("--output", "-o", help="How to write it.")] = Output.TEXT,
-    watch: Annotated[bool, typer.Option("--watch", help="Show it live, until Ctrl-C.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", "-w", help="Show it live, until Ctrl-C.")] = False,
+    admin: Admin = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = "",
+    namespace: Namespace = "",
 ) -> None:
-    """Show Gateways, routes, policies and Envoys of a running `legation up`."""
-    from legation.cli.asking import show, watch_live  # noqa: PLC0415  # slow to import
+    """Show Gateways, routes, policies and Envoys of what runs, here or in a cluster."""
+    asked = whom((), admin, Cluster(kubeconfig, context, namespace)) or Whom()
+    from legation.cli.overviews import show  # noqa: PLC0415  # slow to import
+    from legation.cli.watching import watch_live  # noqa: PLC0415  # slow to import
 
     if watch:
-        watch_live(admin)
+        watch_live(asked, as_json=output is Output.JSON)
     else:
-        show(admin, as_json=output is Output.JSON)
+        show(asked, as_json=output is Output.JSON)

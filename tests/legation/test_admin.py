@@ -1,7 +1,8 @@
 """The admin port: what it answers, and to whom."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from types import MappingProxyType
 
 import aiohttp
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from legation.addresses import HostPort
 from legation.admin.metrics import Telemetry
 from legation.admin.server import AdminPort, answering
+from legation.answers import FROM_NO_PAGE
 from legation.change import Stated
 from legation.contact import Stale
 from legation.folder import Folder, read
@@ -42,9 +44,11 @@ class Client:
         self._session = session
         self._port = port
 
-    async def get(self, path: str, host: str | None = None) -> tuple[int, str]:
+    async def get(
+        self, path: str, host: str | None = None, more: Mapping[str, str] = MappingProxyType({})
+    ) -> tuple[int, str]:
         """Status and text of one answer."""
-        headers = {"Host": host} if host is not None else {}
+        headers = {**more, **({"Host": host} if host is not None else {})}
         async with self._session.get(f"http://127.0.0.1:{self._port}{path}", headers=headers) as answer:
             return answer.status, await answer.text()
 
@@ -105,6 +109,11 @@ async def test_a_name_that_somebody_else_resolves_to_us_is_refused(host: str, st
     async with admin(standing_of(SHOP)) as client:
         for path in ("/", "/api/v1/status", "/metrics", "/healthz"):
             assert (await client.get(path, host))[0] == status
+
+
+async def test_the_commands_are_answered_by_whatever_name_they_come() -> None:
+    async with admin(standing_of(SHOP)) as client:
+        assert (await client.get("/api/v1/status", "api.cluster.example", FROM_NO_PAGE))[0] == 200
 
 
 async def test_metrics_have_the_names_that_are_documented() -> None:

@@ -182,7 +182,6 @@ def test_check_writes_json_for_machines(shop: Path) -> None:
         (["status", "--admin", "somewhere"], "HOST:PORT"),
         (["bootstrap", "--gateway", "edge"], "no NAMESPACE/NAME"),
         (["bootstrap", "--gateway", "infra/edge", "--tls-cert", "c"], "all are needed or none"),
-        (["check"], "Missing argument"),
     ],
 )
 def test_what_cannot_be_done_ends_with_two_and_says_why(arguments: list[str], words: str) -> None:
