@@ -26,6 +26,7 @@ FOLDER = Path(__file__).with_name("cases")
 TODAY = datetime(2026, 2, 1, tzinfo=UTC)
 LONG: Wish = {"not_before": datetime(2020, 1, 1, tzinfo=UTC), "not_after": datetime(2100, 1, 1, tzinfo=UTC)}
 LAPSED: Wish = {"not_before": datetime(2020, 1, 1, tzinfo=UTC), "not_after": datetime(2021, 1, 1, tzinfo=UTC)}
+ENDING: Wish = {"not_before": datetime(2020, 1, 1, tzinfo=UTC), "not_after": datetime(2026, 2, 6, tzinfo=UTC)}
 FUTURE: Wish = {"not_before": datetime(2090, 1, 1, tzinfo=UTC), "not_after": datetime(2100, 1, 1, tzinfo=UTC)}
 HEADING = re.compile(r"# (Shows|While): (.+)")
 PLACEHOLDER = re.compile(r"\$\{([^}]+)\}")
@@ -99,19 +100,28 @@ def pems() -> Mapping[str, str]:
     """Return what cases name, such as `${roots}`: keys are new each time, subjects and dates are not."""
     roots = Authority("roots", **LONG)
     edge, lapsed = served(roots, "edge", LONG), served(roots, "lapsed", LAPSED)
+    ending = served(roots, "ending", ENDING)
+    alone = served(
+        Authority("below roots", roots, **LONG), "alone", {**LONG, "issuer_at": "http://ca.test/below"}
+    )
     return {
         "roots": roots.pem,
         "roots in base64": b64encode(roots.pem.encode()).decode(),
         "roots.key": roots.own.key_pem,
         "other roots": Authority("other roots", **LONG).pem,
+        "ending roots": Authority("ending roots", **ENDING).pem,
         "expired roots": Authority("expired roots", **LAPSED).pem,
         "future roots": Authority("future roots", **FUTURE).pem,
         "self-signed": self_signed(**LONG).pem,
         "edge": edge.chain_pem,
         "edge.key": edge.key_pem,
         "other": served(roots, "other", LONG).chain_pem,
+        "ending": ending.chain_pem,
+        "ending.key": ending.key_pem,
         "lapsed": lapsed.chain_pem,
         "lapsed.key": lapsed.key_pem,
+        "alone": alone.pem,
+        "alone.key": alone.key_pem,
     }
 
 

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     PublicFormat,
 )
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from cryptography.x509.oid import AuthorityInformationAccessOID, ExtendedKeyUsageOID, NameOID
 
 Key = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey
 
@@ -46,6 +46,7 @@ class Wish(TypedDict, total=False):
     not_after: datetime
     eku: Sequence[x509.ObjectIdentifier]
     key: str  # one of KEYS
+    issuer_at: str  # where the issuer's own certificate is had
 
 
 class Issued(NamedTuple):
@@ -129,12 +130,21 @@ def _leaf(name: x509.Name, key: Key, wish: Wish) -> x509.CertificateBuilder:
     start = _start(name, key, wish)
     start = start.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
     start = start.add_extension(x509.ExtendedKeyUsage(wish.get("eku", (SERVER,))), critical=False)
+    if (place := wish.get("issuer_at")) is not None:
+        start = start.add_extension(_issuer_at(place), critical=False)
     names: list[x509.GeneralName] = [
         *map(x509.DNSName, wish.get("dns", ())),
         *map(x509.UniformResourceIdentifier, wish.get("uri", ())),
         *(x509.IPAddress(ip_address(address)) for address in wish.get("ip", ())),
     ]
     return start.add_extension(x509.SubjectAlternativeName(names), critical=False) if names else start
+
+
+def _issuer_at(place: str) -> x509.AuthorityInformationAccess:
+    found = x509.UniformResourceIdentifier(place)
+    return x509.AuthorityInformationAccess(
+        [x509.AccessDescription(AuthorityInformationAccessOID.CA_ISSUERS, found)]
+    )
 
 
 def _start(name: x509.Name, key: Key, wish: Wish) -> x509.CertificateBuilder:

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_pem_private_key,
 )
+from cryptography.x509.oid import AuthorityInformationAccessOID
 from msgspec import Struct
 
 from translator.memo import query
@@ -71,6 +72,15 @@ class KeyPair(Struct, frozen=True):
     def __repr__(self) -> str:
         """Show nothing: what is shown ends up in logs."""
         return "KeyPair(...)"
+
+
+class Link(Struct, frozen=True):
+    """What clients look at in one certificate of a chain."""
+
+    subject: str
+    issuer: str
+    names: tuple[str, ...]  # of hosts
+    tells_issuer: bool  # it says where the certificate of its issuer is had
 
 
 class _Read(NamedTuple):
@@ -138,6 +148,11 @@ def chain(world: World, secret: Name) -> tuple[Anchor, ...]:
     """Return what is known of the certificates that a Secret shows, the server's own first."""
     served = _served(world, secret)
     return () if isinstance(served, Refused) else served.chain
+
+
+def links(world: World, secret: Name) -> tuple[Link, ...]:
+    """Read once more what a Secret shows, for whoever asks what clients will make of it."""
+    return tuple(_link(x509.load_pem_x509_certificate(each.pem.encode())) for each in chain(world, secret))
 
 
 @query
@@ -295,3 +310,20 @@ def _may_sign(certificate: x509.Certificate) -> bool:
 
 def _pem(certificate: x509.Certificate) -> str:
     return certificate.public_bytes(Encoding.PEM).decode()
+
+def _link(certificate: x509.Certificate) -> Link:
+    values = [extension.value for extension in certificate.extensions]
+    names = (
+        each.get_values_for_type(x509.DNSName)
+        for each in values
+        if isinstance(each, x509.SubjectAlternativeName)
+    )
+    access = (
+        each for value in values if isinstance(value, x509.AuthorityInformationAccess) for each in value
+    )
+    return Link(
+        subject=certificate.subject.rfc4514_string(),
+        issuer=certificate.issuer.rfc4514_string(),
+        names=tuple(name.lower() for each in names for name in each),
+        tells_issuer=any(each.access_method == AuthorityInformationAccessOID.CA_ISSUERS for each in access),
+    )

@@ -1,0 +1,126 @@
+"""ReferenceGrants that nothing uses, as a whole or in part."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from translator.advice.checks import WITHOUT_EFFECT, Advice, Check
+from translator.names import Name, Ref
+from translator.objects.gateway import Gateway
+from translator.objects.gateway_parameters import CollectorParameters, GatewayParameters
+from translator.objects.grpc_route import GRPCBackendRef, GRPCRoute
+from translator.objects.http_route import HTTPBackendRef, HTTPRoute
+from translator.objects.kinds import Object, kind_of
+from translator.objects.listener_set import ListenerSet
+from translator.objects.reference_grant import ReferenceGrant, ReferenceGrantFrom, ReferenceGrantTo
+from translator.objects.references import (
+    BackendObjectReference,
+    BackendRef,
+    ObjectReference,
+    SecretObjectReference,
+)
+from translator.objects.tcp_route import TCPRoute
+from translator.objects.tls_route import TLSRoute
+from translator.objects.udp_route import UDPRoute
+from translator.objects.x_backend import XBackend
+from translator.rules.grants import Pointee, Pointer
+from translator.world import World
+
+GRANT_UNUSED = Check(
+    "grant-unused",
+    WITHOUT_EFFECT,
+    "a ReferenceGrant, or an entry of one, that no reference needs",
+    "remove it: it permits what nobody does",
+)
+CHECKS = (GRANT_UNUSED,)
+
+POINTING: tuple[type[Object], ...] = (
+    Gateway,
+    ListenerSet,
+    GatewayParameters,
+    XBackend,
+    HTTPRoute,
+    GRPCRoute,
+    TLSRoute,
+    TCPRoute,
+    UDPRoute,
+)
+Reference = (
+    BackendRef
+    | HTTPBackendRef
+    | GRPCBackendRef
+    | BackendObjectReference
+    | ObjectReference
+    | SecretObjectReference
+)
+
+
+class Crossing(NamedTuple):
+    """A reference from one namespace into another, be it permitted or not."""
+
+    pointer: Pointer
+    pointee: Pointee
+
+
+def grants(world: World) -> Iterator[Advice]:
+    """Tell of grants that no reference of any object needs, whoever's Gateway it belongs to."""
+    crossings = _crossings(world)
+    for name in sorted(world.names(ReferenceGrant)):
+        about, spec = Ref("ReferenceGrant", name), world.must(ReferenceGrant, name).spec
+        here = [each for each in crossings if each.pointee.name.namespace == name.namespace]
+        used = [
+            (source, to)
+            for each in here
+            for source in spec.from_
+            for to in spec.to
+            if _comes(each.pointer, source) and _leads(each.pointee, to)
+        ]
+        if not used:
+            yield Advice(GRANT_UNUSED, about, "", "no reference needs it")
+            continue
+        vain = [
+            f"spec.from[{n}]" for n, each in enumerate(spec.from_) if each not in [one for one, _ in used]
+        ]
+        vain += [f"spec.to[{n}]" for n, each in enumerate(spec.to) if each not in [to for _, to in used]]
+        yield from (Advice(GRANT_UNUSED, about, field, "no reference needs this entry") for field in vain)
+
+
+def _crossings(world: World) -> frozenset[Crossing]:
+    return frozenset(
+        crossing
+        for kind in POINTING
+        for name in world.names(kind)
+        for crossing in _from(world.must(kind, name), name)
+    )
+
+
+def _from(thing: Object, name: Name) -> Iterator[Crossing]:
+    info = kind_of(thing)
+    pointer = Pointer(info.group, info.kind, name.namespace)
+    for pointee in _pointed(thing, name.namespace):
+        if pointee.name.namespace != name.namespace:
+            yield Crossing(pointer, pointee)
+
+
+def _pointed(part: object, namespace: str) -> Iterator[Pointee]:
+    """Name whatever is referred to in a part of an object, however deep."""
+    if isinstance(part, Reference):
+        yield Pointee(part.group, part.kind, Name(part.namespace or namespace, part.name))
+    elif isinstance(part, CollectorParameters):
+        yield Pointee("", "Service", Name(part.namespace or namespace, part.name))
+    if isinstance(part, tuple):
+        for each in part:
+            yield from _pointed(each, namespace)
+    elif isinstance(part, Struct):
+        for each in msgspec.structs.astuple(part):
+            yield from _pointed(each, namespace)
+
+
+def _comes(pointer: Pointer, source: ReferenceGrantFrom) -> bool:
+    return (source.group, source.kind, source.namespace) == pointer
+
+
+def _leads(pointee: Pointee, to: ReferenceGrantTo) -> bool:
+    return (to.group, to.kind) == pointee[:2] and to.name in (None, pointee.name.name)

@@ -1,0 +1,53 @@
+"""Words of ours that nobody knows, and versions of the API on their way out."""
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from types import MappingProxyType
+
+from translator.advice.checks import REMARK, WITHOUT_EFFECT, Advice, Check, ref_of
+from translator.objects.kinds import KINDS, LEGATION_GROUP, KindInfo, Object
+from translator.objects.references import GATEWAY_GROUP
+from translator.objects.service import Service
+from translator.objects.x_backend import X_GROUP
+from translator.rules.identities import REVOKED_BEFORE
+from translator.world import World
+
+UNKNOWN = Check(
+    "annotation-unknown",
+    WITHOUT_EFFECT,
+    "an annotation with our prefix that nobody reads on this kind",
+    "correct its key, or remove it",
+)
+OLD_VERSION = Check(
+    "version-deprecated",
+    REMARK,
+    "a manifest in a version of the API that is on its way out",
+    "write the version that the message names: the fields are the same",
+)
+CHECKS = (UNKNOWN, OLD_VERSION)
+
+PREFIX = "legation.dev/"
+READ = MappingProxyType({"Gateway": (REVOKED_BEFORE,)})
+GROUPS = (GATEWAY_GROUP, X_GROUP, LEGATION_GROUP)
+
+
+def words(world: World) -> Iterator[Advice]:
+    """Tell of annotations and versions, of kinds that are written for Gateways and of Services."""
+    for info in KINDS:
+        if info.group in GROUPS or info.type is Service:
+            for name in sorted(world.names(info.type)):
+                yield from _of(info, world.must(info.type, name))
+
+
+def _of(info: KindInfo, thing: Object) -> Iterator[Advice]:
+    newest = info.api_version(info.versions[0])
+    if thing.api_version != newest:
+        yield Advice(OLD_VERSION, ref_of(thing), "apiVersion", f"{thing.api_version}: now it is {newest}")
+    known = READ.get(info.kind, ())
+    for key in sorted(thing.metadata.annotations):
+        if key.startswith(PREFIX) and key not in known:
+            near = get_close_matches(key, known, n=1)
+            meant = f"did you mean {near[0]}?" if near else f"{info.kind}s have {', '.join(known) or 'none'}"
+            yield Advice(
+                UNKNOWN, ref_of(thing), f"metadata.annotations[{key}]", f"{key} is not read; {meant}"
+            )
