@@ -6,7 +6,7 @@ resync or by another replica. Too much at once is left out and counted in the lo
 
 import asyncio
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 import msgspec
@@ -17,13 +17,15 @@ from k8s_watch.answers import Failed, Item
 from k8s_watch.kind import Place
 from k8s_watch.writer import Happening, Missing, Writer
 from k8s_watch.writer import Outcome as Answer
-from legation.findings import REPORT_IT, Fault, faults, in_words
+from legation.findings import REMEDIES, REPORT_IT, Fault, faults, in_words
 from legation.pump import Outcome
 from legation.rations import Ration, Rations
 from legation.status_writer import Wrote
 from legation.written_status import read_status
 from translator.names import Ref
 from translator.objects.kinds import KINDS
+from translator.rules.expiry import CONDITION as EXPIRING
+from translator.rules.expiry import told
 from translator.rules.gateways import CONTROLLER
 from translator.translate import Mistake
 
@@ -142,8 +144,27 @@ def happenings(wrote: Wrote) -> tuple[Happening, ...]:
     if before and not after and _speaks(wrote.after):
         note = f"no longer: {'; '.join(map(_in_words, before.values()))}"
         return (_happening(wrote, "Normal", RECOVERED, note),)
-    new = (fault for said, fault in after.items() if said not in before)
-    return tuple(_happening(wrote, "Warning", fault.condition.reason, _in_words(fault)) for fault in new)
+    new = [fault for said, fault in after.items() if said not in before]
+    warned = [
+        _happening(wrote, "Warning", fault.condition.reason, _in_words(fault))
+        for fault in new
+        if fault.condition.type != EXPIRING
+    ]
+    return (*warned, *_notices(wrote, _expiring(before.values()), _expiring(new)))
+
+
+def _expiring(found: Iterable[Fault]) -> dict[str, str]:
+    """Return what is said of certificates that end soon, whichever Gateways say it, each with its reason."""
+    said = (told(fault.condition.message) for fault in found if fault.condition.type == EXPIRING)
+    return {words: reason for each in said for reason, words in each}
+
+
+def _notices(wrote: Wrote, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Happening]:
+    """Give notice of each certificate once at each step, whatever else is said together with it."""
+    for words, reason in after.items():
+        if words not in before:
+            happening = _happening(wrote, "Warning", reason, f"{words} ({REMEDIES[reason]})")
+            yield msgspec.structs.replace(happening, once=True)
 
 
 def _faults(ref: Ref, status: bytes) -> dict[tuple[str, str, str], Fault]:

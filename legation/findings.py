@@ -11,6 +11,8 @@ from legation.manifests import Problem
 from legation.written_status import Condition, WrittenStatus, read_status
 from translator.names import Ref
 from translator.rules.bundles import SUPPORTED
+from translator.rules.certificates import NOTICES
+from translator.rules.expiry import REASONS
 from translator.rules.gateways import CONTROLLER
 from translator.translate import Mistake
 
@@ -36,6 +38,11 @@ REMEDIES = MappingProxyType({
     "ProtocolConflict": "give listeners of different protocols different ports",
     "PortUnavailable": "choose another port",
     "InsecureVerificationForbidden": "pin the backend instead: `legation pin HOST:PORT` prints how",
+    "Expired": "renew it",
+    **dict.fromkeys(
+        [REASONS[days] for days in NOTICES],
+        "renew it; where it proves others, keep both until all of them show what the new one proves",
+    ),
     "UnsupportedVersion": f"install the CRDs of Gateway API {SUPPORTED}",
 })  # fmt: skip
 

@@ -155,7 +155,7 @@ def _start(name: x509.Name, key: Key, wish: Wish) -> x509.CertificateBuilder:
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(wish.get("not_before", now - timedelta(hours=1)))
-        .not_valid_after(wish.get("not_after", now + timedelta(days=1)))
+        .not_valid_after(wish.get("not_after", now + timedelta(days=365)))
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
 

@@ -1,6 +1,6 @@
 """The inputs: objects by kind and name, relations between them, and facts; every read is remembered."""
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Generic, TypeVar
 
@@ -37,6 +37,7 @@ class World:
         self._objects: dict[type, dict[Name, Any]] = {}
         self._names: dict[type, list[Name]] = {}
         self._facts: dict[Fact[Any], Any] = {}
+        self._points: dict[Fact[Any], list[Any]] = {}  # those that somebody asked about, in order
         self._indexes: dict[type, list[Index[Any]]] = {}
         self._members: dict[Index[Any], dict[Hashable, list[Name]]] = {}
         for index in indexes:
@@ -62,9 +63,13 @@ class World:
 
     def state(self, fact: Fact[T], value: T) -> None:
         """Set a fact; what was made from it turns stale."""
-        if self._facts.get(fact, fact.otherwise) != value:
-            self._facts[fact] = value
-            self.memory.touch(_fact, fact)
+        before = self._facts.get(fact, fact.otherwise)
+        if before == value:
+            return
+        self._facts[fact] = value
+        self.memory.touch(_fact, fact)
+        if fact in self._points:
+            self._cross(fact, *sorted((before, value)))
 
     def get(self, kind: type[T], name: Name) -> T | None:
         """Return an object, if it is there."""
@@ -99,6 +104,26 @@ class World:
         """Return what holds now."""
         value: T = _fact(self, fact)
         return value
+
+    def reached(self, fact: Fact[T], point: T) -> bool:
+        """Say whether a fact that goes on, such as the time, is at a point; nobody hears of other changes."""
+        found: bool = _reached(self, fact, point)
+        return found
+
+    def _cross(self, fact: Fact[T], low: T, high: T) -> None:
+        """Have those look again who asked about points between two others; they name them anew."""
+        points = self._points[fact]
+        crossed = slice(bisect_right(points, low), bisect_right(points, high))
+        for point in points[crossed]:
+            self.memory.touch(_reached, fact, point)
+        del points[crossed]
+
+    def _await(self, fact: Fact[T], point: T) -> None:
+        """Remember a point that somebody asks about."""
+        points = self._points.setdefault(fact, [])
+        place = bisect_left(points, point)
+        if place == len(points) or points[place] != point:
+            points.insert(place, point)
 
     def _relate(self, index: Index[T], name: Name, before: T | None, after: T | None) -> None:
         old = frozenset(index.keys(before)) if before is not None else frozenset()
@@ -151,3 +176,9 @@ def _found(world: World, index: Index[Any], key: Hashable) -> tuple[Any, ...]:
 @query
 def _fact(world: World, fact: Fact[Any]) -> Any:
     return world._facts.get(fact, fact.otherwise)  # noqa: SLF001  # the inputs' own query
+
+
+@query
+def _reached(world: World, fact: Fact[Any], point: Any) -> bool:
+    world._await(fact, point)  # noqa: SLF001  # the inputs' own query
+    return bool(world._facts.get(fact, fact.otherwise) >= point)  # noqa: SLF001  # the inputs' own query

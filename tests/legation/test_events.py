@@ -18,6 +18,7 @@ from tests.k8s_watch.faulty_api import FaultyApi, serving
 from tests.k8s_watch.listener import reached, running
 from translator.names import Name, Ref
 from translator.rules.degraded import CONDITION as DEGRADED
+from translator.rules.expiry import CONDITION as EXPIRING
 from translator.rules.gateways import CONTROLLER
 from translator.rules.insecure_verification import FORBIDDEN
 from translator.translate import Mistake
@@ -117,6 +118,41 @@ def test_a_remark_is_a_warning() -> None:
     assert [(each.type, each.reason) for each in happenings(wrote(GOOD, after))] == [
         ("Warning", "NotVerified")
     ]
+
+
+SOON = "ConfigMap shop/roots, ca.crt: certificate 1 (CN=a) expires within 7 days, on 2026-02-06 00:00 UTC"
+NOW = "ConfigMap shop/roots, ca.crt: certificate 1 (CN=a) expires within 1 day, on 2026-02-06 00:00 UTC"
+LATER = "ConfigMap shop/roots, ca.crt: certificate 2 (CN=b) expires within 30 days, on 2026-03-01 00:00 UTC"
+
+
+def ending(reason: str, *words: str, gateways: tuple[str, ...] = ("edge",)) -> bytes:
+    """Return what a policy says of certificates that end soon, by each of these Gateways."""
+    entries = [
+        {
+            "controllerName": CONTROLLER,
+            "ancestorRef": {"name": name},
+            "conditions": [said("Accepted", "True"), said(EXPIRING, "True", reason, "; ".join(words))],
+        }
+        for name in gateways
+    ]
+    return json.dumps({"ancestors": entries}).encode()
+
+
+def test_each_certificate_is_told_of_once_at_each_step_however_many_gateways_say_so() -> None:
+    first = ending("ExpiresWithin7Days", SOON, LATER, gateways=("edge", "inner"))
+    assert [(each.reason, each.once) for each in happenings(wrote(GOOD, first))] == [
+        ("ExpiresWithin7Days", True),
+        ("ExpiresWithin30Days", True),
+    ]
+    [told] = happenings(wrote(first, ending("ExpiresWithin1Day", NOW, LATER)))
+    assert (told.type, told.reason) == ("Warning", "ExpiresWithin1Day")
+    assert told.note.startswith(NOW)
+
+
+def test_nothing_is_told_again_when_another_certificate_was_renewed_or_a_gateway_joined() -> None:
+    both, one = ending("ExpiresWithin7Days", SOON, LATER), ending("ExpiresWithin30Days", LATER)
+    assert happenings(wrote(both, one)) == ()
+    assert happenings(wrote(one, ending("ExpiresWithin30Days", LATER, gateways=("edge", "inner")))) == ()
 
 
 def test_that_all_is_well_again_is_told_once_and_not_while_something_is_wrong() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Hashable
 
 import pytest
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from msgspec import Struct
@@ -56,6 +56,11 @@ def everyone(world: World) -> frozenset[Name]:
 @query
 def greeting(world: World) -> str:
     return "good morning" if world.fact(HOUR) < 12 else "good day"
+
+
+@query
+def is_open(world: World, opens: int, closes: int) -> bool:
+    return world.reached(HOUR, opens) and not world.reached(HOUR, closes)
 
 
 def runs_of(world: World, question: str) -> int:
@@ -177,6 +182,30 @@ def test_a_relation_that_was_not_declared_to_the_world_is_a_mistake_of_ours() ->
 GOODS = ("beer", "soup", "tea")
 NAMES = st.sampled_from([TEA, INN, BAR, Name("", "fair")])
 SHOPS = st.builds(Shop, st.lists(st.sampled_from(GOODS), max_size=3).map(tuple), st.integers(0, 2))
+
+
+def test_a_fact_that_goes_on_disturbs_only_who_asked_about_a_point_it_crosses() -> None:
+    world = a_world()
+    world.state(HOUR, 8)
+    assert (is_open(world, 9, 17), is_open(world, 20, 23)) == (False, False)
+    before = world.memory.runs.copy()
+    world.state(HOUR, 10)
+    assert (is_open(world, 9, 17), is_open(world, 20, 23)) == (True, False)
+    assert world.memory.runs - before == {"_reached": 2, "is_open": 1}
+    world.state(HOUR, 11)
+    assert is_open(world, 9, 17)
+    assert (world.memory.runs - before)["is_open"] == 1
+
+
+@given(st.lists(st.integers(0, 23), min_size=1), st.lists(st.tuples(st.integers(0, 23), st.integers(0, 23))))
+def test_whether_a_point_is_reached_is_known_wherever_a_fact_goes(
+    hours: list[int], asked: list[tuple[int, int]]
+) -> None:
+    world = a_world()
+    for hour in hours:
+        world.state(HOUR, hour)
+        for opens, closes in asked:
+            assert is_open(world, opens, closes) == (opens <= hour < closes)
 
 
 class AnyShops(RuleBasedStateMachine):

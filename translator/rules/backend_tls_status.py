@@ -9,12 +9,13 @@ import msgspec
 from msgspec import Raw, Struct, field
 
 from translator.memo import query
-from translator.names import Name, ServicePort
+from translator.names import Name, Ref, ServicePort
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.references import PolicyTargetReference
 from translator.objects.service import ServicePort as OpenPort
 from translator.rules.backend_tls import Target, holder, judge, target_of, winner
 from translator.rules.degraded import degraded, told_of
+from translator.rules.expiry import expiring
 from translator.rules.gateways import CONTROLLER, GATEWAY
 from translator.rules.insecure_verification import forbidden, weakness
 from translator.rules.open_ports import open_ports
@@ -71,11 +72,13 @@ def _through(world: World, policy: Name, gateway: Name) -> tuple[Condition, ...]
 @query
 def _conditions(world: World, policy: Name, refusal: Refused | None) -> tuple[Condition, ...]:
     """Return what holds wherever this, if anything, forbids what the policy asks for."""
-    accepted, *others = judge(world, policy).conditions
+    verdict = judge(world, policy)
+    accepted, *others = verdict.conditions
+    ending = () if isinstance(verdict.value, Refused) else expiring(world, Ref("BackendTLSPolicy", policy))
     standings = _standings(world, policy)
     if refusal is not None and accepted.status and any(each.trouble is None for each in standings):
         accepted = fails("Accepted", refusal.reason, refusal.message)
-    return (_accepted(accepted, standings), *others)
+    return (_accepted(accepted, standings), *others, *ending)
 
 
 @query

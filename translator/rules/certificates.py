@@ -7,7 +7,7 @@ the good ones usable, and what Envoy gets is written anew. Sizes are limited, an
 import re
 from base64 import b64decode
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from cryptography import x509
@@ -32,11 +32,13 @@ from translator.world import Fact, World
 NOW = Fact(
     "what time it is; the epoch while nobody knows, and then nothing lapses", datetime.fromtimestamp(0, UTC)
 )
+_KNOWN = NOW.otherwise + timedelta.resolution
 
 LONGEST_BUNDLE = 1024 * 1024  # as much as a ConfigMap or a ClusterTrustBundle can hold
 MOST_CERTIFICATES = 1000
 LONGEST_KEY = 8 * 1024  # more than RSA of 8192 bits needs; longer ones cost seconds to check
 LONGEST_SUBJECT = 80
+NOTICES = (1, 7, 30)  # days before a certificate's end
 
 _BOUNDARY = re.compile(r"-----(BEGIN|END) ([A-Z0-9 ]{1,40})-----")
 _UNREADABLE = (ValueError, x509.DuplicateExtension, x509.InvalidVersion, x509.UnsupportedGeneralNameType)
@@ -115,14 +117,28 @@ def read_bundle(text: str) -> Bundle | Refused:
 @query
 def lapse(world: World, since: datetime, until: datetime) -> str:
     """Say in words how a validity is not met now; nothing where it is met, or nobody knows the time."""
-    now = world.fact(NOW)
-    if now == NOW.otherwise or since <= now <= until:
+    if not world.reached(NOW, _KNOWN):
         return ""
-    return (
-        f"expired on {until:%Y-%m-%d %H:%M} UTC"
-        if now > until
-        else f"is not valid before {since:%Y-%m-%d %H:%M} UTC"
-    )
+    if is_over(world, until):
+        return f"expired on {until:%Y-%m-%d %H:%M} UTC"
+    return "" if world.reached(NOW, since) else f"is not valid before {since:%Y-%m-%d %H:%M} UTC"
+
+
+def is_over(world: World, until: datetime) -> bool:
+    """Say whether a date has passed; it is part of what it ends."""
+    return world.reached(NOW, until + timedelta.resolution)
+
+
+@query
+def days_left(world: World, since: datetime, until: datetime) -> int | None:
+    """Return the least of 1, 7 and 30 days that a validity ends within; None where none is called for.
+
+    A quarter of its whole length is enough notice: what lives for hours is renewed in hours.
+    """
+    if not world.reached(NOW, _KNOWN) or is_over(world, until):
+        return None
+    notices = {days: min(timedelta(days), (until - since) / 4) for days in NOTICES}
+    return next((days for days, notice in notices.items() if world.reached(NOW, until - notice)), None)
 
 
 @query
@@ -310,6 +326,7 @@ def _may_sign(certificate: x509.Certificate) -> bool:
 
 def _pem(certificate: x509.Certificate) -> str:
     return certificate.public_bytes(Encoding.PEM).decode()
+
 
 def _link(certificate: x509.Certificate) -> Link:
     values = [extension.value for extension in certificate.extensions]

@@ -15,6 +15,7 @@ from translator.rules.bundles import version_condition
 from translator.rules.certificates import server_certificate_warning
 from translator.rules.default_gateways import default_condition
 from translator.rules.degraded import degraded, told_of
+from translator.rules.expiry import expiring
 from translator.rules.features import supported
 from translator.rules.frontend_validation import insecure
 from translator.rules.gateways import Delivery, class_refusal, refusal
@@ -179,7 +180,12 @@ def _delivered(world: World, name: Name) -> Condition:
 
 def _remarks(world: World, name: Name) -> tuple[Condition, ...]:
     """Say what has no room elsewhere."""
-    return (*_crowded_out(world, name), *_revoked(world, name), *told_of(degraded(world, name)))
+    return (
+        *_crowded_out(world, name),
+        *_revoked(world, name),
+        *told_of(degraded(world, name)),
+        *expiring(world, Ref("Gateway", name)),
+    )
 
 
 def _crowded_out(world: World, name: Name) -> tuple[Condition, ...]:

@@ -5,6 +5,7 @@ from translator.names import Name, Ref
 from translator.objects.x_backend import BackendSpec, XBackend
 from translator.rules.backend_tls_status import foreign_entries
 from translator.rules.endpoints import selecting
+from translator.rules.expiry import expiring
 from translator.rules.external_names import forbidden
 from translator.rules.gateways import GATEWAY
 from translator.rules.reach import gateways_naming
@@ -44,7 +45,7 @@ def _conditions(world: World, x_backend: Name, gateway: Name) -> tuple[Condition
         if barred is not None:
             return (fails("Accepted", barred.reason, barred.message), *others)
     message = "; ".join(filter(None, (accepted.message, _note(world, x_backend, spec))))
-    return (holds("Accepted", message=message), *others)
+    return (holds("Accepted", message=message), *others, *expiring(world, Ref(KIND, x_backend)))
 
 
 def _note(world: World, x_backend: Name, spec: BackendSpec) -> str:

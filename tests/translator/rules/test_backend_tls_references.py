@@ -202,12 +202,12 @@ def test_a_deleted_bundle_is_not_remembered() -> None:
     assert trusted(anchors(world, IN_CONFIG_MAP)) == [OTHERS.pem]
 
 
-def test_a_tick_that_crosses_no_boundary_runs_nothing_but_the_comparison() -> None:
+def test_a_tick_that_crosses_no_boundary_runs_nothing() -> None:
     world = at(world_of(config_map(BRIEF.pem)), 2)
     anchors(world, IN_CONFIG_MAP)
     before = world.memory.runs.copy()
     anchors(at(world, 3), IN_CONFIG_MAP)
-    assert world.memory.runs - before == {"lapse": 1, "_fact": 1}
+    assert world.memory.runs == before
     anchors(at(world, 2, month=2), IN_CONFIG_MAP)
     assert world.memory.runs["anchors"] == 2
     assert world.memory.runs["_bundle"] == 1

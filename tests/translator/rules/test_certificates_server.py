@@ -1,7 +1,7 @@
 """Which Secrets Envoy can show to clients, and what is said about the others."""
 
 from base64 import encodebytes
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
 import pytest
@@ -20,10 +20,13 @@ from translator.rules.certificates import (
     LONGEST_KEY,
     NOW,
     KeyPair,
+    days_left,
+    lapse,
     server_certificate,
     server_certificate_warning,
 )
 from translator.verdict import Refused
+from translator.world import World
 
 LEAF = Authority("between", Authority("roots")).issue(dns=["shop.test"])
 OTHER = self_signed(dns=["other.test"])
@@ -133,6 +136,33 @@ def test_an_expired_certificate_is_served_with_a_warning() -> None:
     assert server_certificate_warning(world, shop("web")) == (
         "Secret shop/web: its certificate expired on 2025-02-01 00:00 UTC, and will be refused: renew it"
     )
+
+
+def test_notice_is_given_in_three_steps_and_ends_with_the_validity() -> None:
+    world, until = World(), datetime(2026, 6, 1, tzinfo=UTC)
+    since = datetime(2025, 6, 1, tzinfo=UTC)
+    assert days_left(world, since, until) is None
+    told = []
+    for days in (31, 29, 8, 6, 2, 0.9, 0, -0.1):
+        world.state(NOW, until - timedelta(days))
+        told.append(days_left(world, since, until))
+    assert told == [None, 30, 30, 7, 7, 1, 1, None]
+
+
+def test_what_lives_for_hours_is_given_notice_in_its_last_quarter() -> None:
+    world, since = World(), datetime(2026, 1, 1, tzinfo=UTC)
+    until = since + timedelta(hours=24)
+    for hour, days in ((1, None), (17, None), (18, 1), (23, 1)):
+        world.state(NOW, since + timedelta(hours=hour))
+        assert days_left(world, since, until) == days
+
+
+def test_a_validity_without_an_end_needs_no_notice() -> None:
+    world = World()
+    world.state(NOW, datetime(2026, 1, 1, tzinfo=UTC))
+    end_of_time = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+    assert days_left(world, datetime(1, 1, 1, tzinfo=UTC), end_of_time) is None
+    assert lapse(world, datetime(1, 1, 1, tzinfo=UTC), end_of_time) == ""
 
 
 def test_a_clock_that_ticks_reads_no_certificate_again() -> None:
