@@ -23,6 +23,7 @@ from legation.pump import Batch, Outcome, Pump, Taker, Workbench
 from legation.settings import ServerFiles
 from legation.standing import Standing
 from legation.telling import Telling
+from legation.watchdog import Watchdog
 from translator.names import Name
 from translator.world import World
 from xds_server.admission import GroupOf
@@ -75,6 +76,7 @@ class Engine:
         self.standing = Standing(self.hub, around.proxies, around.port_offset)
         self._announcer = Announcer(self.standing)
         self._pump = Pump(workbench, (self._take, self._telemetry.take, *takers))
+        self._watchdog = Watchdog(self._telemetry.registry)
         self.measure(Traffic(self.hub, lambda: self._pump.waiting))
 
     def put(self, batch: Batch, received: float | None = None) -> None:
@@ -99,11 +101,13 @@ class Engine:
 
     def work(self) -> tuple[Coroutine[None, None, None], ...]:
         """Give what has to run, each until cancelled."""
-        return (self._pump.run(), self._pump.tell_time(), self._deliveries.run(self.hub, self._pump.put))
+        delivering = self._deliveries.run(self.hub, self._pump.put)
+        return (self._pump.run(), self._pump.tell_time(), delivering, self._watchdog.run())
 
     async def open_admin(self, doors: AsyncExitStack, admin: HostPort, count: Count = nobody_counts) -> None:
         """Open the port for people and probes."""
-        port = AdminPort(self.standing, self._telemetry, frozenset({"localhost", admin.host}), count)
+        names = frozenset({"localhost", admin.host})
+        port = AdminPort(self.standing, self._telemetry, names, count, self.ask)
         number = await opened(doors, answering(port, admin), f"--admin {admin}")
         self._log.info("admin port", url=f"http://{HostPort(admin.host, number)}/")
 
