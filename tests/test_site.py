@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from docs import reference
+from legation.proxies.handshakes import OTHERWISE, WHY
 from translator.rules import tls_options
 
 pytestmark = pytest.mark.tree
@@ -91,3 +93,19 @@ def test_every_name_of_ours_is_listed() -> None:
     options = {f"{tls_options.PREFIX}{name}" for name in tls_options._WRONG}
     named = {*OURS.findall(sources)} | options | {f"{tls_options.PREFIX}insecure-skip-verification"}
     assert {*OURS.findall((ROOT / "docs/names.md").read_text())} == named - UNSEEN
+
+
+def test_every_refusal_of_a_policy_and_every_failed_handshake_is_explained() -> None:
+    page = (ROOT / "docs/refusals.md").read_text()
+    assert [each for each in (*WHY.values(), OTHERWISE) if f"| {each} |" not in page] == []
+    told = {reason for path in (ROOT / "tests/cases").glob("*/*.expect.yaml") for reason in reasons(path)}
+    assert {"Conflicted", "Invalid", "NoValidCACertificate"} <= told
+    assert [each for each in sorted(told) if f"| `{each}` |" not in page] == []
+
+
+def reasons(case: Path) -> Iterator[str]:
+    """Return why policies are refused in a case."""
+    statuses = yaml.safe_load(case.read_text()).get("statuses") or {}
+    for about, conditions in statuses.items():
+        if about.startswith("BackendTLSPolicy "):
+            yield from (each.split()[2] for each in conditions if each.split()[1] == "False")

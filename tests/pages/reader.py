@@ -1,0 +1,185 @@
+"""Somebody who follows a page from the top: writes its manifests, runs its commands, makes its requests."""
+
+import asyncio
+import os
+import re
+import secrets
+import ssl
+import sys
+from contextlib import AsyncExitStack
+from http import HTTPStatus
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.handshakes.clients import Place, Security, call, get
+from tests.handshakes.manifests import EDGE, Json, manifest
+from tests.legation.running import Legation, environment, legation_up
+from tests.pages.blocks import Block, blocks
+from tests.pages.cast import Cast
+from tests.pages.folder import Folder
+from tests.real_envoy import until
+
+OFFSET = 10_000  # so that no port needs a permission
+WITHIN = 90.0
+SIGNS = "http://127.0.0.1:8080"  # a listener that every Gateway has which pages promise answers of
+NOBODY = -1  # as an answer: there is nobody to connect to
+LOCAL = re.compile(r"\b127\.0\.0\.1:(\d+)")
+SERVED = re.compile(r"(?P<url>\S+) (?P<status>\d{3}|closed)(?: from (?P<backend>\S+))?")
+EXIT = re.compile(r"# exit (\d)$")
+ASKS = re.compile(r"^legation (?:status|audit|explain|trust)\b(?!.* shop/)")
+STARTS = "legation up shop/"
+ADMIN_FLAG = "--admin"
+
+
+class Served(NamedTuple):
+    """A request that a page promises an answer to."""
+
+    url: str
+    status: int | None
+    backend: str | None
+
+
+class Reader:
+    """One page, one folder, and at most one running Legation."""
+
+    def __init__(self, folder: Path, cast: Cast, stack: AsyncExitStack) -> None:
+        """Begin with an empty desk."""
+        self._desk = folder
+        self._cast = cast
+        self._stack = stack
+        self._folder = Folder(folder / "shop", cast)
+        cast.hand_out(folder)
+        self._address = ".".join(["127", *(str(1 + secrets.randbelow(254)) for _ in range(3))])
+        self._running: Legation | None = None
+        self._printed = ""
+        self._steps = 0
+
+    async def follow(self, block: Block) -> None:
+        """Do what a block says, and find what it promises."""
+        match block.language:
+            case "yaml":
+                await self._write(block)
+            case "console":
+                await self._run(block)
+            case "text":
+                missing = [line for line in block.text.splitlines() if line.strip() not in self._printed]
+                assert missing == [], f"{block}: the command before it prints\n{self._printed}"
+            case _:
+                pytest.fail(f"{block}: nobody knows what to do with {block.language!r}")
+
+    async def _write(self, block: Block) -> None:
+        for page in block.said("shop"):
+            self._folder.take(blocks(page)[0])
+        if block.said("anew"):
+            self._folder.begin_again()
+        self._folder.take(block)
+        told = {f"{each.object}: {each.message}" for each in self._folder.findings() if each.is_problem}
+        unsaid = {line for line in told if not any(each in line for each in block.said("told"))}
+        assert unsaid == set(), f"{block}: {unsaid}"
+        untold = [each for each in block.said("told") if not any(each in line for line in told)]
+        assert untold == [], f"{block}: {told}"
+        for each in block.said("served"):
+            await self._ask(block, _served(each))
+
+    async def _ask(self, block: Block, served: Served) -> None:
+        await self._up_to_date()
+        before = len(self._cast.of(served.backend or "").told)
+        place, host = self._place(served.url), urlsplit(served.url).hostname or ""
+        got: list[int | None] = []
+
+        async def answered() -> bool:
+            got.append(await self._request(urlsplit(served.url).scheme, place, host))
+            return got[-1] == served.status
+
+        try:
+            await until(answered, within=WITHIN)
+        except TimeoutError:
+            pytest.fail(f"{block}: {served} was answered {got[-1]}")
+        if served.backend:
+            assert len(self._cast.of(served.backend).told) > before, (
+                f"{block}: {served.backend} heard nothing"
+            )
+
+    async def _request(self, scheme: str, place: Place, host: str) -> int | None:
+        try:
+            match scheme:
+                case "grpc":
+                    return await call(place, host)
+                case "https" | "tls":
+                    roots = ssl.create_default_context(cadata=self._cast.clients.pem)
+                    return await get(place, host, Security(roots, host))
+                case _:
+                    return await get(place, host)
+        except OSError:
+            return NOBODY
+
+    def _place(self, url: str) -> Place:
+        return Place(self._address, (urlsplit(url).port or 80) + OFFSET)
+
+    async def _up_to_date(self) -> None:
+        """Wait until Envoy has all that is in the folder: a route of ours, made after the rest, is served."""
+        self._steps += 1
+        host = f"step-{self._steps}.test"
+        self._folder.put(_signpost(host))
+        await self._started()
+
+        async def there() -> bool:
+            return await self._request("http", self._place(SIGNS), host) == HTTPStatus.FOUND
+
+        await until(there, within=WITHIN)
+
+    async def _started(self) -> Legation:
+        if self._running is None:
+            flags = ("--address", self._address, "--port-offset", str(OFFSET))
+            self._running = await self._stack.enter_async_context(legation_up(self._folder.path, *flags))
+        return self._running
+
+    async def _run(self, block: Block) -> None:
+        self._printed = ""
+        for line in filter(None, map(str.strip, block.text.splitlines())):
+            if line.startswith(STARTS) and "--check" not in line:
+                await self._started()
+            else:
+                await self._command(block, line)
+
+    async def _command(self, block: Block, line: str) -> None:
+        wanted = int(found[1]) if (found := EXIT.search(line)) else 0
+        pipe, merged = asyncio.subprocess.PIPE, asyncio.subprocess.STDOUT
+        path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+        process = await asyncio.create_subprocess_exec(
+            "bash",
+            "-c",
+            await self._here(line),
+            cwd=self._desk,
+            env=environment() | {"PATH": path, "COLUMNS": "200"},
+            stdout=pipe,
+            stderr=merged,
+        )
+        output, _ = await asyncio.wait_for(process.communicate(), WITHIN)
+        self._printed += output.decode()
+        assert process.returncode == wanted, f"{block}: {line}\n{output.decode()}"
+
+    async def _here(self, line: str) -> str:
+        """Say the same of what runs here: elsewhere in ports, beside a Legation of its own."""
+        if ASKS.match(line):
+            admin = (await (await self._started()).admin()).removeprefix("http://")
+            command, comment, rest = line.partition(" #")
+            return f"{command} {ADMIN_FLAG} {admin}{comment}{rest}"
+        return LOCAL.sub(lambda found: f"{self._address}:{int(found[1]) + OFFSET}", line)
+
+
+def _served(said: str) -> Served:
+    found = SERVED.fullmatch(said)
+    assert found, f"not `URL STATUS`, with `from BACKEND` or without: {said}"
+    return Served(
+        found["url"], None if found["status"] == "closed" else int(found["status"]), found["backend"]
+    )
+
+
+def _signpost(host: str) -> Json:
+    redirect = {"type": "RequestRedirect", "requestRedirect": {"hostname": "there.test"}}
+    spec = {"parentRefs": [EDGE], "hostnames": [host], "rules": [{"filters": [redirect]}]}
+    return manifest("HTTPRoute", "signpost", spec=spec)

@@ -1,0 +1,51 @@
+"""Every manifest and every command of the documentation does what its page says.
+
+A page is followed from the top. YAML is written into a folder, where later objects replace earlier ones, and
+nothing may be wrong with it; console blocks run beside that folder, and each line of a text block is printed
+by the command before it. What an author says besides stands in comments above a block: CONTRIBUTING.md.
+"""
+
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.pages.blocks import ROOT, Block, blocks
+from tests.pages.cast import Cast
+from tests.pages.reader import Reader
+
+pytestmark = [pytest.mark.tree, pytest.mark.envoy]
+
+PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
+FOLLOWED_ELSEWHERE = {  # by a test that takes the page's own commands
+    "docs/install.md": "e2e/test_install.py",
+    "README.md": "tests/test_readme.py",
+}
+REMARKS = {"shop", "anew", "told", "served", "not run"}
+PROSE = [page for page in PAGES if not blocks(page)]
+
+
+def followed(page: str) -> tuple[Block, ...]:
+    return tuple(block for block in blocks(page) if not block.said("not run"))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in (*FOLLOWED_ELSEWHERE, *PROSE)])
+async def test_a_page_does_what_it_says(page: str, tmp_path: Path) -> None:
+    cast = Cast()
+    async with AsyncExitStack() as stack:
+        await stack.enter_async_context(cast.playing())
+        reader = Reader(tmp_path, cast, stack)
+        for block in followed(page):
+            await reader.follow(block)
+
+
+@pytest.mark.parametrize(("page", "test"), FOLLOWED_ELSEWHERE.items())
+def test_a_page_that_is_followed_elsewhere_is_read_there(page: str, test: str) -> None:
+    assert blocks(page)
+    assert Path(page).name in (ROOT / test).read_text()
+
+
+def test_authors_say_only_what_is_understood_and_why_something_is_not_run() -> None:
+    said = [(str(block), remark) for page in PAGES for block in blocks(page) for remark in block.remarks]
+    assert [each for each in said if each[1][0] not in REMARKS] == []
+    assert [each for each in said if each[1][0] == "not run" and len(each[1][1].split()) < 3] == []
