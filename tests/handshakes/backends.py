@@ -14,7 +14,7 @@ from tests.handshakes.tap import Tap, tapped
 from tests.loopback import LOOPBACK, server_tls
 from tests.pki import Issued
 
-GREETING = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n"
+GREETING = "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n"
 
 
 class Backend(Struct, frozen=True):
@@ -34,27 +34,29 @@ class Speech(Struct, frozen=True):
 
     tls: ssl.SSLContext | None = None
     lasting: bool = False  # connections serve more than one request
+    word: str = "ok"  # all that it says
 
 
-def speaks(issued: Issued, *, lasting: bool = False) -> Speech:
+def speaks(issued: Issued, *, lasting: bool = False, word: str = "ok") -> Speech:
     """Return how a server speaks that shows a certificate."""
     with TemporaryDirectory() as folder:
         context = server_tls(issued, Path(folder))
-    return Speech(context, lasting)
+    return Speech(context, lasting, word)
 
 
 @asynccontextmanager
 async def http_backend(speech: Speech, address: str = LOOPBACK) -> AsyncIterator[Backend]:
     """Answer every HTTP/1.1 request with 200."""
     told: list[str] = []
-    ending = b"\r\nok" if speech.lasting else b"connection: close\r\n\r\nok"
+    ending = "" if speech.lasting else "connection: close\r\n"
+    greeting = f"{GREETING.format(len(speech.word))}{ending}\r\n{speech.word}".encode()
 
     async def answer(connection: Pair) -> None:
         reader, writer = connection
         if await reader.readexactly(1) != b"G":
             raise ConnectionAbortedError  # a greeting that this server does not understand
         told.append((await reader.readuntil(b"\r\n\r\n")).decode())
-        writer.write(GREETING + ending)
+        writer.write(greeting)
         await writer.drain()
 
     async def serve(connection: Pair) -> None:

@@ -6,7 +6,8 @@ from contextlib import asynccontextmanager
 
 from msgspec import Struct
 
-Answers = frozenset[int | None]  # None is a connection closed without one
+Answer = str | int | None  # a backend's name, or Envoy's own status; None is a connection closed without one
+Answers = frozenset[Answer]
 
 WORKERS = 4
 LEAST = 8  # answers that show what holds now
@@ -15,7 +16,7 @@ LEAST = 8  # answers that show what holds now
 class Surprise(Struct, frozen=True):
     """An answer that nothing in force can explain."""
 
-    answer: int | None
+    answer: Answer
     explained: Answers
     since: int  # the moment it was asked in
     until: int
@@ -27,7 +28,7 @@ class Traffic:
     def __init__(self, right: Answers) -> None:
         """Begin in a moment in which these answers are right."""
         self.surprises: list[Surprise] = []
-        self.answers: dict[int | None, int] = {}
+        self.answers: dict[Answer, int] = {}
         self._moments = [right]
         self._flying: dict[object, int] = {}
         self._landed = asyncio.Event()
@@ -50,7 +51,7 @@ class Traffic:
             self._landed.clear()
             await self._landed.wait()
 
-    async def send(self, ask: Callable[[], Awaitable[int | None]]) -> None:
+    async def send(self, ask: Callable[[], Awaitable[Answer]]) -> None:
         """Send one request after the other, until cancelled."""
         while True:
             flight = object()
@@ -61,7 +62,7 @@ class Traffic:
                 del self._flying[flight]
                 self._landed.set()
 
-    def _note(self, answer: int | None, since: int) -> None:
+    def _note(self, answer: Answer, since: int) -> None:
         until = len(self._moments) - 1
         explained = frozenset().union(*self._moments[since:])
         self.answers[answer] = self.answers.get(answer, 0) + 1
@@ -70,7 +71,7 @@ class Traffic:
 
 
 @asynccontextmanager
-async def flowing(traffic: Traffic, ask: Callable[[], Awaitable[int | None]]) -> AsyncIterator[None]:
+async def flowing(traffic: Traffic, ask: Callable[[], Awaitable[Answer]]) -> AsyncIterator[None]:
     """Keep several requests on their way until the block ends."""
     async with asyncio.TaskGroup() as tasks:
         sending = [tasks.create_task(traffic.send(ask)) for _ in range(WORKERS)]

@@ -102,7 +102,7 @@ def manager(
     """Build the filter that speaks HTTP and sends requests where a route table says."""
     built = http_connection_manager_pb2.HttpConnectionManager.FromString(common)
     if asked:
-        _ask_first(built, filters(asked, by_host=not table.listener))
+        _ask_first(built, filters(asked, by_host=not table.hostname))
     _put_first(built, first)
     built.stat_prefix = built.rds.route_config_name = str(table)
     built.rds.config_source.ParseFromString(OVER_ADS)

@@ -39,7 +39,7 @@ def redirects(
 def _redirects(
     route: route_components_pb2.Route, redirect: Redirect, table: Table, hostname: str
 ) -> Iterable[route_components_pb2.Route]:
-    scheme = redirect.scheme or ("https" if table.listener else "http")
+    scheme = redirect.scheme or ("https" if table.hostname else "http")
     port = _port(redirect, table)
     host = redirect.hostname or ("" if "*" in hostname else hostname)
     route.redirect.response_code = dict(RESPONSE_CODES)[redirect.status]

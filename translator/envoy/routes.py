@@ -43,7 +43,7 @@ class Seen(NamedTuple):
     @property
     def is_tls(self) -> bool:
         """Whether they come by TLS."""
-        return bool(self.table.listener)
+        return bool(self.table.hostname)
 
 
 class Part(NamedTuple):

@@ -185,7 +185,7 @@ def _chains(world: World, bound: Bound) -> tuple[Chain, ...]:
 def _listener_chains(world: World, bound: Bound, slot: Slot, each: Listening) -> tuple[Chain, ...]:
     tls = None if each.passthrough else Terminate(each.certificates, each.proof)
     if each.protocol == "HTTPS":
-        table = Table(bound.gateway, bound.port, str(slot))
+        table = Table(bound.gateway, bound.port, each.hostname)
         http3 = each.proof is None and _offers_http3(world, bound)  # QUIC asks no client for a certificate
         return (Chain(_server_name(each.hostname), tls, table, questions(world, slot).asked, http3),)
     traffic = Traffic.PASSTHROUGH if each.passthrough else Traffic.TERMINATED

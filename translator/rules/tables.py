@@ -25,15 +25,18 @@ from translator.world import World
 
 
 class Table(NamedTuple):
-    """A route table's identity: the cleartext port of a Gateway, or one of its HTTPS listeners."""
+    """A route table's identity: the cleartext port of a Gateway, or the hostname of an HTTPS listener there.
+
+    Whichever listener has the hostname: where another gets it, connections and their requests go on.
+    """
 
     gateway: Name
     port: int
-    listener: str = ""
+    hostname: str = ""  # `*` is that of a listener for all names
 
     def __str__(self) -> str:
-        """Name it for Envoy: `infra/edge:8080`, `infra/edge:8443/secure`."""
-        return f"{self.gateway}:{self.port}{'/' + self.listener if self.listener else ''}"
+        """Name it for Envoy: `infra/edge:8080`, `infra/edge:8443/*.shop.example`."""
+        return f"{self.gateway}:{self.port}{'/' + self.hostname if self.hostname else ''}"
 
 
 class Author(NamedTuple):
@@ -84,7 +87,7 @@ def hostnames(world: World, table: Table) -> tuple[str, ...]:
     claimed = {
         each.hostname
         for slot, each in distinct(world, table.gateway, table.port)
-        if each.hostname != EVERY or _is_foreign(slot, table) or questions(world, slot).asked
+        if each.hostname != EVERY or _is_foreign(each, table) or questions(world, slot).asked
     }
     return tuple(sorted({*_placed(world, table), *claimed}))
 
@@ -93,7 +96,7 @@ def hostnames(world: World, table: Table) -> tuple[str, ...]:
 def virtual_host(world: World, table: Table, hostname: str) -> tuple[Entry, ...]:
     """Return what a virtual host answers, the first match first; an empty one answers 404."""
     slot = owner(world, table.gateway, table.port, hostname)
-    if slot is not None and _is_foreign(slot, table):
+    if slot is not None and _is_foreign(listeners.judge(world, slot), table):
         return (MISDIRECTED,)
     found = []
     for placed in _guests(world, table, hostname):
@@ -110,7 +113,7 @@ def virtual_host(world: World, table: Table, hostname: str) -> tuple[Entry, ...]
 def asked(world: World, table: Table, hostname: str) -> tuple[Question, ...]:
     """Return what is asked about every request for a host."""
     slot = owner(world, table.gateway, table.port, hostname)
-    if slot is None or _is_foreign(slot, table) or not listeners.judge(world, slot).served:
+    if slot is None or _is_foreign(each := listeners.judge(world, slot), table) or not each.served:
         return ()
     return questions(world, slot).asked
 
@@ -118,11 +121,7 @@ def asked(world: World, table: Table, hostname: str) -> tuple[Question, ...]:
 @query
 def members(world: World, table: Table) -> tuple[Slot, ...]:
     """Return the listeners whose requests a table answers."""
-    return tuple(
-        slot
-        for slot in slots(world, table.gateway)
-        if _serves(listeners.judge(world, slot), table) and table.listener in ("", str(slot))
-    )
+    return tuple(slot for slot in slots(world, table.gateway) if _serves(listeners.judge(world, slot), table))
 
 
 @query
@@ -145,15 +144,15 @@ def distinct(world: World, gateway: Name, port: int) -> Iterator[tuple[Slot, lis
             yield slot, each
 
 
-def _is_foreign(slot: Slot, table: Table) -> bool:
+def _is_foreign(each: listeners.Listening, table: Table) -> bool:
     """Tell whether a listener's names are not this table's to answer; cleartext tells them by name alone."""
-    return table.listener not in ("", str(slot))
+    return table.hostname not in ("", each.hostname)
 
 
 def _serves(each: listeners.Listening, table: Table) -> bool:
-    return (
-        each.served and each.port == table.port and each.protocol == ("HTTPS" if table.listener else "HTTP")
-    )
+    protocol = "HTTPS" if table.hostname else "HTTP"
+    is_here = each.served and (each.port, each.protocol) == (table.port, protocol)
+    return is_here and not _is_foreign(each, table)
 
 
 @keyed(rank=1)

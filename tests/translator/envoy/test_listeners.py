@@ -30,7 +30,7 @@ from translator.rules.tables import Entry, Table
 from translator.verdict import Refused
 
 REFUSED = Share(Refused("BackendNotFound", "Service shop/gone does not exist"), 1)
-CLEAR, SECURE = Table(EDGE, 80), Table(EDGE, 443, "infra/edge/secure")
+CLEAR, SECURE = Table(EDGE, 80), Table(EDGE, 443, "shop.example")
 HTTP, HTTPS = Bound(EDGE, 80), Bound(EDGE, 443)
 TCP, SHUT, NONE = Bound(EDGE, 5432), Bound(EDGE, 5433), Bound(EDGE, 5434)
 UDP, DEAF = Bound(EDGE, 53, "UDP"), Bound(EDGE, 54, "UDP")
@@ -95,7 +95,7 @@ def test_a_listener_stands_on_all_addresses_of_its_gateway_and_names_what_it_lea
         "infra/edge:443": (
             ("legation/refused", "shop/a:8080/tcp", "shop/b:8080/tcp", "shop/c:8080/tcp"),
             ("certificate/shop/pay", "certificate/shop/web"),
-            ("infra/edge:443/infra/edge/secure",),
+            ("infra/edge:443/shop.example",),
         ),
         "infra/edge:5432": (("legation/refused", "shop/a:8080/tcp", "shop/b:8080/tcp"), (), ()),
         "infra/edge:53/udp": (("legation/refused", "shop/a:8080/udp", "shop/b:8080/udp"), (), ()),

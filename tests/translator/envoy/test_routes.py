@@ -139,7 +139,7 @@ async def test_a_refused_share_fails_exactly_its_part_of_the_requests() -> None:
         assert await ask(port, "/fail") == Answer(500, (await ask(port, "/none")).headers, "")
 
 
-CLEAR, HIGH, SECURE = Table(EDGE, 80), Table(EDGE, 8080), Table(EDGE, 443, "infra/edge/secure")
+CLEAR, HIGH, SECURE = Table(EDGE, 80), Table(EDGE, 8080), Table(EDGE, 443, "shop.example")
 REDIRECTS = [  # `a.example` is a virtual host of its own, `b.example` is one of all others
     (CLEAR, Redirect(301, scheme="https"), "a.example", "https://a.example/N?y=z"),
     (CLEAR, Redirect(301, scheme="https"), "a.example:8080", "https://a.example/N?y=z"),

@@ -1,0 +1,72 @@
+"""Somebody who asks for one place again and again, on a connection that lasts."""
+
+import asyncio
+import ssl
+from collections import Counter
+
+from tests.changing.shop import Visited
+from tests.handshakes.traffic import Answer
+from tests.loopback import LOOPBACK
+
+PACE = 0.02  # seconds between two requests, so that Envoy and the control plane get their turn
+PATIENCE = 20.0  # seconds until no answer counts as none
+OK = 200
+GONE = (asyncio.IncompleteReadError, ConnectionError, ssl.SSLError)
+
+Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class Visitor:
+    """One lasting connection, and what became of it."""
+
+    def __init__(self, visited: Visited, port: int, tls: ssl.SSLContext | None = None) -> None:
+        """Know where to go; nothing is open yet."""
+        self.visited = visited
+        self.broken: Counter[str] = Counter()  # connections that ended without a word, by when
+        self._port = port
+        self._tls = tls
+        self._ends: Ends | None = None
+        self._request = f"GET {visited.path} HTTP/1.1\r\nhost: {visited.host}\r\n\r\n".encode()
+
+    async def ask(self) -> Answer:
+        """Send a request; one whose connection was closed before it was heard is sent again on another."""
+        await asyncio.sleep(PACE)
+        async with asyncio.timeout(PATIENCE):
+            for was_open in (self._ends is not None, False):
+                try:
+                    return await self._ask()
+                except GONE:
+                    self.close()
+                    self.broken["used" if was_open else "new"] += 1
+        return None
+
+    def close(self) -> None:
+        """Leave."""
+        if self._ends is not None:
+            self._ends[1].close()
+            self._ends = None
+
+    async def location(self) -> str:
+        """Say where a request is redirected to."""
+        head, _ = await self._exchange()
+        return head.partition("location: ")[2].partition("\r\n")[0]
+
+    async def _ask(self) -> Answer:
+        head, body = await self._exchange()
+        status = int(head.split()[1])
+        return body if status == OK else status
+
+    async def _exchange(self) -> tuple[str, str]:
+        if self._ends is None:
+            host = self.visited.host if self._tls else None
+            self._ends = await asyncio.open_connection(
+                LOOPBACK, self._port, ssl=self._tls, server_hostname=host
+            )
+        reader, writer = self._ends
+        writer.write(self._request)
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+        length = int(head.partition("content-length:")[2].partition("\r\n")[0] or 0)
+        body = (await reader.readexactly(length)).decode()
+        if "connection: close" in head:
+            self.close()
+        return head, body
