@@ -15,7 +15,7 @@ from legation.settings import ServerFiles
 from xds_server.admission import Node, Peer, Refusal, claimed_group
 from xds_server.service import Proof
 
-PROVEN_NAMES = "x509_subject_alternative_name"
+PROVEN_NAMES = "peer_uri"  # of URIs alone: a name of a host that reads like one proves nothing
 SHOWN = "x509_pem_cert"
 GATEWAY_URI = re.compile(r"spiffe://legation/ns/(?P<namespace>[^/\s]+)/gateway/(?P<name>[^/\s]+)")
 
@@ -33,6 +33,8 @@ def proven_group(node: Node, peer: Peer) -> str | Refusal:
         return Refusal(
             "the certificate names no Gateway: it needs spiffe://legation/ns/NAMESPACE/gateway/NAME"
         )
+    if len(proven) > 1:
+        return Refusal(f"the certificate names {len(proven)} Gateways: each needs one of its own")
     if isinstance(claimed, str) and claimed not in proven:
         return Refusal(f"the certificate is not for Gateway {claimed}")
     return claimed

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 GATEWAY = re.compile(r"[^/\s]+/[^/\s]+")
+LONGEST_CLAIM = 512
 
 
 class Node(Struct, frozen=True):
@@ -13,6 +14,12 @@ class Node(Struct, frozen=True):
 
     id: str
     cluster: str
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether people can be shown it: logs, terminals and metrics take it as it is."""
+        claims = (self.id, self.cluster)
+        return all(claim.isprintable() and len(claim) <= LONGEST_CLAIM for claim in claims)
 
 
 class Peer(Struct, frozen=True):

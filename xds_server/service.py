@@ -29,6 +29,8 @@ OPTIONS = (
     ("grpc.keepalive_time_ms", 30_000),  # finds peers that died without a word
     ("grpc.keepalive_timeout_ms", 20_000),
     ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.server_handshake_timeout_ms", 10_000),  # whoever connects and proves nothing costs no longer
+    ("grpc.max_concurrent_streams", 100),  # of one connection, where an Envoy has one
 )
 
 
@@ -56,6 +58,7 @@ class Terms(Struct, frozen=True):
     control_plane: str = "legation"
     group_of: GroupOf = claimed_group
     drain: float = 3.0
+    silence: float = 15.0  # from opening a stream to its first request, which says whose it is
     longest_connection: float | None = None  # makes Envoys spread anew over replicas
 
 
@@ -185,12 +188,20 @@ class Conversations:
             await asyncio.sleep(within / len(speaking))
 
     async def _converse(self, call: Call, *, whole: bool) -> None:
-        opening = await _read(call, whole=whole)
+        opening = await self._opening(call, whole=whole)
         ended = await self._carry(opening, call, whole=whole) if isinstance(opening, Said) else opening
         if ended is not None:
             node = (opening.node if isinstance(opening, Said) else None) or Node("", "")
             self._hub.told(TurnedAway(node.cluster, node.id, ended.reason))
             await call.abort(ended.code, ended.reason)
+
+    async def _opening(self, call: Call, *, whole: bool) -> Said | Ended | None:
+        """Hear the first request: until then a stream counts as nobody's, so that none stays so for long."""
+        try:
+            async with asyncio.timeout(self._terms.silence):
+                return await _read(call, whole=whole)
+        except TimeoutError:
+            return Ended(grpc.StatusCode.DEADLINE_EXCEEDED, "the first request did not come in time")
 
     async def _carry(self, opening: Said, call: Call, *, whole: bool) -> Ended | None:
         admit = partial(self._group, opening.node, call)
@@ -279,6 +290,8 @@ async def _read(call: Call, *, whole: bool) -> Said | Ended | None:
         return Ended(grpc.StatusCode.INVALID_ARGUMENT, "not a discovery request")
     if not said.ask.type_url:
         return Ended(grpc.StatusCode.INVALID_ARGUMENT, "a request must say its type URL")
+    if said.node is not None and not said.node.is_readable:
+        return Ended(grpc.StatusCode.INVALID_ARGUMENT, "node.id and node.cluster must be short and printable")
     return said
 
 
@@ -303,7 +316,10 @@ def _delta(raw: bytes) -> Said:
 
 
 def _error(request: discovery_pb2.DiscoveryRequest | discovery_pb2.DeltaDiscoveryRequest) -> str | None:
-    return request.error_detail.message[:LONGEST_ERROR] if request.HasField("error_detail") else None
+    """Take the words of a refusal, and nothing that a terminal would obey."""
+    words = request.error_detail.message[:LONGEST_ERROR]
+    shown = "".join(each if each.isprintable() or each == "\n" else " " for each in words)
+    return shown if request.HasField("error_detail") else None
 
 
 def _node(request: discovery_pb2.DiscoveryRequest | discovery_pb2.DeltaDiscoveryRequest) -> Node | None:
