@@ -136,7 +136,7 @@ def _client_tls(world: World, bound: Bound, chain: Chain) -> str:
 
 def _listener(world: World, bound: Bound, chain: Chain) -> str:
     """Name the listener that a chain belongs to; cleartext HTTP tells them apart by name, later."""
-    if isinstance(chain.then, Table) and not chain.then.listener:
+    if isinstance(chain.then, Table) and not chain.then.hostname:
         return ""
     if (slot := owner(world, bound.gateway, bound.port, chain.hostname or EVERY)) is not None:
         return str(slot)
