@@ -17,6 +17,7 @@ from legation.manifests import Loaded, Place, Problem, read_manifests
 from translator.names import Name, Ref
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.kinds import KINDS, Object, kind_of, name_of
+from translator.objects.provenance import written_in
 
 Key = tuple[type, Name]
 
@@ -126,7 +127,7 @@ class Folder:
         paths = self._paths.get(key)
         if paths is None:
             return () if before is None else (Put(kind, name, None),)
-        after = _numbered(self._good[paths[0]][key].thing, before)
+        after = _numbered(_traced(self._good[paths[0]][key].thing, paths[0]), before)
         self._told[key] = after
         return () if after == before else (Put(kind, name, after),)
 
@@ -144,6 +145,13 @@ def about_file(path: str, message: str) -> Problem:
 def _is_same(one: Ref, about: Ref) -> bool:
     """Compare with what a manifest says of itself, which may leave out its namespace."""
     return (one.kind, one.name.name) == (about.kind, about.name.name)
+
+
+def _traced(thing: Object, path: str) -> Object:
+    """Note the file as what wrote an object of which that is told."""
+    if not isinstance(thing, BackendTLSPolicy):
+        return thing
+    return replace(thing, metadata=replace(thing.metadata, managed_fields=written_in(path)))
 
 
 def _numbered(now: Object, before: Object | None) -> Object:

@@ -13,7 +13,7 @@ from translator.objects.backend_tls_policy import (
     BackendTLSPolicySpec,
     BackendTLSPolicyValidation,
 )
-from translator.objects.meta import ObjectMeta
+from translator.objects.provenance import TracedMeta
 from translator.objects.references import PolicyTargetReference
 from translator.rules.backend_tls import UNREADABLE
 
@@ -25,7 +25,7 @@ def stand_in(fields: Mapping[str, object]) -> BackendTLSPolicy | None:
     spec = fields.get("spec")
     refs = spec.get("targetRefs") if isinstance(spec, dict) else None
     try:
-        metadata = msgspec.convert(fields.get("metadata"), ObjectMeta)
+        metadata = msgspec.convert(fields.get("metadata"), TracedMeta)
         targets = msgspec.convert(refs, tuple[PolicyTargetReference, ...])
     except msgspec.ValidationError:
         return None

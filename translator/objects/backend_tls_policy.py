@@ -5,7 +5,8 @@ from typing import Annotated
 from msgspec import Raw, field
 
 from translator.objects.constraints import Entries, Items, OneOf
-from translator.objects.meta import ObjectMeta, Part
+from translator.objects.meta import Part
+from translator.objects.provenance import TracedMeta
 from translator.objects.references import LocalObjectReference, PolicyTargetReference
 from translator.objects.scalars import (
     AbsoluteURI,
@@ -46,7 +47,7 @@ class BackendTLSPolicySpec(Part, frozen=True):
 class BackendTLSPolicy(Part, frozen=True):
     """TLS from a Gateway to the backends of a Service."""
 
-    metadata: ObjectMeta
+    metadata: TracedMeta
     spec: BackendTLSPolicySpec
     api_version: str = "gateway.networking.k8s.io/v1"
     status: Raw = Raw()

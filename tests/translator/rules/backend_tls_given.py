@@ -19,6 +19,7 @@ from translator.objects.cluster_trust_bundle import ClusterTrustBundle, ClusterT
 from translator.objects.config_map import ConfigMap
 from translator.objects.kinds import Object, name_of
 from translator.objects.meta import ObjectMeta
+from translator.objects.provenance import TracedMeta
 from translator.objects.references import LocalObjectReference, PolicyTargetReference
 from translator.objects.secret import Secret
 from translator.objects.service import Service, ServicePort, ServiceSpec
@@ -49,7 +50,7 @@ def policy(name: str, *targets: str, **wish: Unpack[Wish]) -> BackendTLSPolicy:
     refs = wish.get("refs", () if system else ("ConfigMap roots",))
     day = wish.get("created")
     return BackendTLSPolicy(
-        ObjectMeta(name, "shop", creation_timestamp=datetime(2026, 1, day, tzinfo=UTC) if day else None),
+        TracedMeta(name, "shop", creation_timestamp=datetime(2026, 1, day, tzinfo=UTC) if day else None),
         BackendTLSPolicySpec(
             tuple(_target(*target.split("#")) for target in targets),
             BackendTLSPolicyValidation(

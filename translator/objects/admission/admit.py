@@ -80,6 +80,8 @@ _RULES = _by_type(
 def admit(manifest: Mapping[str, object], info: KindInfo) -> Object | tuple[Finding, ...]:
     """Give the object that a manifest describes, or else all findings against it."""
     fields = {key: value if key == "status" else without_nulls(value) for key, value in manifest.items()}
+    if isinstance(about := fields.get("metadata"), dict):  # who wrote it elsewhere did not write it here
+        about.pop("managedFields", None)
     shaped = {key: value for key, value in fields.items() if key != "kind" and value is not None}
     findings = [*differences(shaped, shape_of(info.type), "")]
     if "status" in shaped:

@@ -6,6 +6,7 @@ from typing import Protocol
 from translator.objects.admission.compare import shortened
 from translator.objects.admission.finding import Finding, rules_of
 from translator.objects.meta import ObjectMeta
+from translator.objects.provenance import TracedMeta
 from translator.objects.scalars import DNS_DOMAIN, DNS_LABEL, LABEL_VALUE, QUALIFIED_NAME
 
 _LONGEST_LABEL = 63
@@ -94,12 +95,13 @@ def generation_is_not_negative(meta: ObjectMeta) -> Iterator[Finding]:
         yield Finding("generation", "must not be negative: leave it out, the API server counts it")
 
 
-CHECKS = (
+CHECKS = tuple(
     rules_of(
-        ObjectMeta,
+        kind,
         namespace_is_a_label,
         labels_are_well_formed,
         annotations_are_well_formed,
         generation_is_not_negative,
-    ),
+    )
+    for kind in (ObjectMeta, TracedMeta)
 )
