@@ -1,13 +1,20 @@
 """Certificates that live for a day, made anew each time."""
 
+from base64 import b64encode
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+)
 from cryptography.x509.oid import NameOID
 
 DAY = timedelta(days=1)
@@ -71,3 +78,10 @@ def fingerprint(pem: str) -> str:
     certificate = x509.load_pem_x509_certificate(pem.encode())
     digest = certificate.fingerprint(hashes.SHA256()).hex(":")
     return f"{certificate.subject.rfc4514_string()}, SHA-256 {digest[:23]}..."
+
+
+def pin(pem: str) -> str:
+    """Return the pin of a certificate's public key."""
+    public = x509.load_pem_x509_certificate(pem.encode()).public_key()
+    info = public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return b64encode(sha256(info).digest()).decode()

@@ -13,11 +13,12 @@ from typing import Any
 import aiohttp
 
 from demo import backends
-from demo.authority import Authority, Certified
+from demo.authority import Authority, Certified, pin
 from legation.standing import Overview, read_overview
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 ADMIN = "127.0.0.1:19080"
+EXAMPLE_PIN = "d6qzRu9zOECb90Uez27xWltNsj0e1Md7GkYYkVoZWmM="  # RFC 7469's own
 PATIENCE = 20.0  # seconds for anything that takes a moment
 LOOK_AGAIN = 0.05
 
@@ -34,11 +35,14 @@ class Stage:
         self.client_roots = folder / "client-roots.pem"
         self.log = folder / "legation.log"
         self.authority = Authority("Demo Authority")
+        self.pay = self.authority.vouch("pay.internal", "one.pay.internal", "spiffe://shop.example/pay")
         self._folder = folder
 
     def prepare(self, example: str) -> None:
-        """Copy an example's manifests, and make the certificates that they mention."""
+        """Copy an example's manifests, and make the certificates and pins that they mention."""
         shutil.copytree(EXAMPLES / example, self.manifests)
+        for path in self.manifests.glob("*.yaml"):
+            path.write_text(path.read_text().replace(EXAMPLE_PIN, pin(self.pay.certificate)))
         clients = Authority("Demo Client Authority")
         self.client_roots.write_text(clients.pem)
         self.backend_roots.write_text(self.authority.pem)
@@ -58,8 +62,7 @@ class Stage:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Run backends and `legation up` until the end of the block; begin once Envoy has the example."""
-        names = ("pay.internal", "one.pay.internal", "spiffe://shop.example/pay")
-        certificate = self.authority.vouch(*names).save(self._folder / "pay.pem")
+        certificate = self.pay.save(self._folder / "pay.pem")
         command = [sys.executable, "-m", "legation", "up", str(self.manifests), "--admin", ADMIN]
         async with backends.running(certificate):
             with self.log.open("wb") as log:

@@ -4,12 +4,15 @@ All of it is in this one file, because the commands share the ports that the REA
 """
 
 import asyncio
+import json
 import os
 import re
+from http import HTTPStatus
 from pathlib import Path
 
 import pytest
 
+from demo.__main__ import answered
 from demo.stage import staged
 from legation.manifests import read_manifests
 
@@ -59,6 +62,12 @@ async def test_the_demo_shows_tls_kept_refused_explained_and_restored() -> None:
     assert code == 0, output
     for each in ("200 from backend pay", "not proved to the trusted roots", "expired on", "200, without"):
         assert each in output
+
+
+async def test_a_pinned_backend_answers_without_any_ca() -> None:
+    async with staged("pins") as stage:
+        (stage.manifests / "roots.yaml").unlink()
+        assert json.loads(await answered(HTTPStatus.OK))["backend"] == "pay"
 
 
 @pytest.mark.parametrize("manifest", blocks("yaml"))

@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from demo.stage import EXAMPLE_PIN
 from tests.handshakes.backends import Backend, Speech, grpc_backend, http_backend, speaks
 from tests.handshakes.manifests import (
     SERVED_BY_US,
@@ -18,7 +19,6 @@ from tests.handshakes.manifests import (
 from tests.pki import CLIENT, SERVER, Authority, Issued
 
 ROOTS = "backend-roots"
-EXAMPLE_PIN = "d6qzRu9zOECb90Uez27xWltNsj0e1Md7GkYYkVoZWmM="  # RFC 7469's own
 NAMES = ("pay.internal", "one.pay.internal", "till.internal", "vault.internal")
 
 
