@@ -17,7 +17,8 @@ from k8s_watch.answers import Failed, Item
 from k8s_watch.kind import Place
 from k8s_watch.writer import Happening, Missing, Writer
 from k8s_watch.writer import Outcome as Answer
-from legation.findings import REMEDIES, REPORT_IT, Fault, faults, in_words
+from legation.checks import EXPIRY, MISTAKE
+from legation.findings import Fault, faults, in_words
 from legation.pump import Outcome
 from legation.rations import Ration, Rations
 from legation.status_writer import Wrote
@@ -163,7 +164,7 @@ def _notices(wrote: Wrote, before: Mapping[str, str], after: Mapping[str, str]) 
     """Give notice of each certificate once at each step, whatever else is said together with it."""
     for words, reason in after.items():
         if words not in before:
-            happening = _happening(wrote, "Warning", reason, f"{words} ({REMEDIES[reason]})")
+            happening = _happening(wrote, "Warning", reason, f"{words} ({EXPIRY.remedy})")
             yield msgspec.structs.replace(happening, once=True)
 
 
@@ -194,7 +195,7 @@ def _happening(wrote: Wrote, type_: str, reason: str, note: str) -> Happening:
 def _confession(what: str, mistake: Mistake, about: Ref) -> Happening:
     info = _KINDS[about.kind]
     place = Place(info.api_version(info.versions[0]), info.plural, *about.name)
-    note = f"{what}: {in_words(mistake)} ({REPORT_IT})"
+    note = f"{what}: {in_words(mistake)} ({MISTAKE.remedy})"
     return Happening(place, about.kind, "", "Warning", BUG, ACTION, note, once=True)
 
 

@@ -2,49 +2,20 @@
 
 from collections.abc import Iterable, Mapping
 from itertools import chain
-from types import MappingProxyType
 
 from msgspec import Struct
 
+from legation.checks import GROUPS, MISTAKE, NOT_OURS, PROBLEMS, REFUSED, REMEDIES, STRICT, UNREAD
+from legation.fields import field_of
 from legation.folder import WHOLE_FILE
 from legation.manifests import Problem
-from legation.written_status import Condition, WrittenStatus, read_status
+from legation.written_status import OWN_PREFIX, Condition, WrittenStatus, read_status
+from translator.advice.checks import REMARK, Advice, Check
 from translator.names import Ref
-from translator.rules.bundles import SUPPORTED
-from translator.rules.certificates import NOTICES
-from translator.rules.expiry import REASONS
 from translator.rules.gateways import CONTROLLER
 from translator.translate import Mistake
 
-READING, PASSED_OVER = "not read", "passed over"
-REFUSED, DEGRADED, OURS = "refused", "served with a remark", "our mistake"
 CONSEQUENCES = frozenset({"Programmed"})  # says again what another condition of the same object said
-REMEDIES = MappingProxyType({
-    "NoMatchingParent": "name a listener and a port that the Gateway has, or leave both out",
-    "NoMatchingListenerHostname": "give route and listener a hostname in common",
-    "NotAllowedByListeners": "let the listener's allowedRoutes admit this kind and this namespace",
-    "RefNotPermitted": "create a ReferenceGrant in the namespace that is pointed at",
-    "BackendNotFound": "create the Service, or correct the backendRef",
-    "InvalidKind": "point at a Service, a ServiceImport or an XBackend",
-    "ExternalNamesForbidden": "refer to a Service of the cluster, or have the operator permit external names",
-    "UnsafeExternalName": "give the whole name of a host outside the cluster",
-    "UnsupportedProtocol": "add a BackendTLSPolicy for a port that speaks TLS, or correct its appProtocol",
-    "InvalidCertificateRef": "create the kubernetes.io/tls Secret with a certificate and its key",
-    "InvalidCACertificateRef": "put PEM certificates under the key ca.crt of the referenced object",
-    "NoValidCACertificate": "repair at least one reference; until then connections to this backend fail",
-    "TargetNotFound": "name a Service that exists, and a port by its name",
-    "Conflicted": "remove one of the two, or change what they both claim",
-    "HostnameConflict": "give each listener of the port a hostname of its own",
-    "ProtocolConflict": "give listeners of different protocols different ports",
-    "PortUnavailable": "choose another port",
-    "InsecureVerificationForbidden": "pin the backend instead: `legation pin HOST:PORT` prints how",
-    "Expired": "renew it",
-    **dict.fromkeys(
-        [REASONS[days] for days in NOTICES],
-        "renew it; where it proves others, keep both until all of them show what the new one proves",
-    ),
-    "UnsupportedVersion": f"install the CRDs of Gateway API {SUPPORTED}",
-})  # fmt: skip
 
 
 class Finding(Struct, frozen=True):
@@ -55,11 +26,23 @@ class Finding(Struct, frozen=True):
     where: str
     message: str
     remedy: str = ""
+    field: str = ""  # of the object
+    check: str = ""  # the name of what found it
 
     @property
     def is_problem(self) -> bool:
         """Tell what is not done from what is done with a remark."""
-        return self.group not in (DEGRADED, PASSED_OVER)
+        return self.group in PROBLEMS
+
+    @property
+    def is_strictly_a_problem(self) -> bool:
+        """Tell what concerns us at all from what is for others."""
+        return self.group in STRICT
+
+    @property
+    def place(self) -> tuple[int, str, str, str]:
+        """Say where it comes among others: by group, the gravest first, then by object."""
+        return GROUPS.index(self.group), self.object, self.where, self.field
 
 
 def findings(
@@ -75,8 +58,21 @@ def together(
 ) -> tuple[Finding, ...]:
     """Put what objects say of themselves between what was not read and what is our own mistake."""
     read = [_unread(problem) for problem in problems]
-    bugs = [Finding(OURS, what, "", in_words(mistake), REPORT_IT) for what, mistake in broken.items()]
+    bugs = (
+        Finding(MISTAKE.group, what, "", in_words(mistake), MISTAKE.remedy, check=MISTAKE.id)
+        for what, mistake in broken.items()
+    )
     return (*read, *told, *bugs)
+
+
+def advice(given: Iterable[Advice]) -> tuple[Finding, ...]:
+    """Put advice as what is wrong is put."""
+    return tuple(of_check(check, str(about), field, message) for check, about, field, message in given)
+
+
+def of_check(check: Check, about: str, field: str, message: str) -> Finding:
+    """Say what a check found."""
+    return Finding(check.group, about, "", message, check.remedy, field, check.id)
 
 
 class Told:
@@ -102,14 +98,12 @@ def in_words(mistake: Mistake) -> str:
     return f"{type(mistake.bug).__name__}: {mistake.bug}"
 
 
-REPORT_IT = "it stays as it was; please report this with the manifest"
-
-
 def _unread(problem: Problem) -> Finding:
     place = str(problem.place) if problem.place.document != WHOLE_FILE else problem.place.source
     where = f"{place}: {problem.path}" if problem.path else place
-    group = READING if problem.severity == "error" else PASSED_OVER
-    return Finding(group, str(problem.about or ""), where, problem.message)
+    check = UNREAD if problem.severity == "error" else NOT_OURS
+    about = str(problem.about or "")
+    return Finding(check.group, about, where, problem.message, check.remedy, problem.path, check.id)
 
 
 class Fault(Struct, frozen=True):
@@ -117,30 +111,38 @@ class Fault(Struct, frozen=True):
 
     where: str
     condition: Condition
+    listener: int | None = None  # the place of the one that says it
+
+    @property
+    def check(self) -> str:
+        """The name of what found it: why something is bad, or what is remarkable."""
+        found = self.condition
+        return found.reason if found.is_bad else found.type.removeprefix(OWN_PREFIX)
 
     @property
     def remedy(self) -> str:
         """What helps, where that is known."""
-        return REMEDIES.get(self.condition.reason, "")
+        return REMEDIES.get(self.check, "")
 
 
 def faults(namespace: str, status: WrittenStatus) -> Iterable[Fault]:
     """Name what an object in some namespace says is wrong with it, causes only, each once; then remarks."""
     yield from _among("", status.conditions)
-    for listener in status.listeners:
-        yield from _among(f"listener {listener.name}", listener.conditions)
+    for place, listener in enumerate(status.listeners):
+        yield from _among(f"listener {listener.name}", listener.conditions, place)
     for entry in (*status.parents, *status.ancestors):
         if entry.controller_name == CONTROLLER:
             yield from _among(f"by {entry.about(namespace)}", entry.conditions)
 
 
-def _among(where: str, conditions: Iterable[Condition]) -> Iterable[Fault]:
+def _among(where: str, conditions: Iterable[Condition], listener: int | None = None) -> Iterable[Fault]:
     bad: dict[str, Condition] = {}
     for each in conditions:
         if each.is_bad:
             bad.setdefault(each.reason, each)  # one reason is told once, whatever conditions it made bad
     causes = [each for each in bad.values() if each.type not in CONSEQUENCES] or [*bad.values()]
-    yield from (Fault(where, each) for each in (*causes, *(each for each in conditions if each.is_warning)))
+    remarks = (each for each in conditions if each.is_warning)
+    yield from (Fault(where, each, listener) for each in (*causes, *remarks))
 
 
 def _told(ref: Ref, written: bytes) -> tuple[Finding, ...]:
@@ -150,5 +152,6 @@ def _told(ref: Ref, written: bytes) -> tuple[Finding, ...]:
 def _finding(ref: Ref, fault: Fault) -> Finding:
     condition = fault.condition
     said = f"{condition.type}={condition.status}, {condition.reason}: {condition.message}"
-    group = REFUSED if condition.is_bad else DEGRADED
-    return Finding(group, str(ref), fault.where, said, fault.remedy)
+    field = field_of(ref.kind, condition, fault.listener)
+    group = REFUSED if condition.is_bad else REMARK
+    return Finding(group, str(ref), fault.where, said, fault.remedy, field, fault.check)

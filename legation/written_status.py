@@ -7,6 +7,7 @@ PENDING = "Pending"
 OWN_PREFIX = "legation.dev/"
 VERIFICATION_DEGRADED = f"{OWN_PREFIX}VerificationDegraded"
 BAD_WHEN_TRUE = frozenset({"Conflicted"})
+GOOD_WHEN_TRUE = frozenset({f"{OWN_PREFIX}CollectorsResolved"})  # of our own: all others are remarks
 WARNINGS_WHEN_TRUE = frozenset({"InsecureFrontendValidationMode", "OverlappingTLSConfig", "PartiallyInvalid"})
 
 
@@ -27,22 +28,18 @@ class Condition(Struct, frozen=True, rename="camel"):
             return False
         if self.type in BAD_WHEN_TRUE:
             return self.status == "True"
-        return self.status == "False" and not self.is_remark
+        return self.status == "False" and self.type not in WARNINGS_WHEN_TRUE
 
     @property
     def is_warning(self) -> bool:
         """Say whether something is done, and somebody should know how."""
-        return self.status == "True" and self.is_remark
+        own = self.type.startswith(OWN_PREFIX) and self.type not in GOOD_WHEN_TRUE
+        return self.status == "True" and (own or self.type in WARNINGS_WHEN_TRUE)
 
     @property
     def is_alarm(self) -> bool:
         """Say whether something is done that somebody should not miss."""
         return self.is_warning and self.type == VERIFICATION_DEGRADED
-
-    @property
-    def is_remark(self) -> bool:
-        """Say whether it speaks of what is rather than of what should be."""
-        return self.type in WARNINGS_WHEN_TRUE or self.type.startswith(OWN_PREFIX)
 
 
 class Listener(Struct, frozen=True, rename="camel"):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from itertools import groupby
+from operator import attrgetter
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -100,15 +101,13 @@ def _conditions(conditions: tuple[Condition, ...]) -> Text:
 
 def print_findings(console: Console, found: Iterable[Finding]) -> None:
     """List what somebody should look at, by group."""
-    for group, members in groupby(sorted(found, key=_place), key=lambda each: each.group):
+    for group, members in groupby(sorted(found, key=attrgetter("place")), key=attrgetter("group")):
         console.print(Text(group, style="bold"))
         for each in members:
-            name = " ".join(part for part in (each.object, each.where and f"({each.where})") if part)
-            console.print(Text(f"  {name}"))
+            where = ", ".join(part for part in (each.where, each.field) if part and part not in each.object)
+            console.print(
+                Text("  " + " ".join(part for part in (each.object, where and f"({where})") if part))
+            )
             console.print(Text(f"    {each.message}"))
             if each.remedy:
                 console.print(Text(f"    -> {each.remedy}", style="cyan"))
-
-
-def _place(finding: Finding) -> tuple[str, str, str]:
-    return finding.group, finding.object, finding.where

@@ -165,7 +165,7 @@ def test_check_writes_json_for_machines(shop: Path) -> None:
     assert code == 1
     [finding] = json.loads(out)
     assert finding["object"] == "HTTPRoute shop/pay"
-    assert finding.keys() == {"group", "object", "where", "message", "remedy"}
+    assert finding.keys() == {"group", "object", "where", "message", "remedy", "field", "check"}
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,23 @@ def test_a_remark_is_a_finding_and_no_problem() -> None:
     assert not finding.is_problem
 
 
+def test_a_collector_that_is_found_is_no_finding_and_one_that_is_not_is_a_problem() -> None:
+    found = condition("legation.dev/CollectorsResolved", "True")
+    assert of_gateway(found) == ()
+    [finding] = of_gateway(condition("legation.dev/CollectorsResolved", "False", "RefNotPermitted"))
+    assert finding.is_problem
+
+
+def test_a_condition_says_which_field_it_speaks_of_by_its_message_or_by_its_reason() -> None:
+    listener = {"name": "b", "conditions": [condition("Accepted", "False", "PortUnavailable")]}
+    status = {"listeners": [{"name": "a"}, listener]}
+    [of_listener] = findings((), {EDGE: json.dumps(status).encode()}, {})
+    assert of_listener.field == "spec.listeners[1].port"
+    named = {**condition("ResolvedRefs", "False", "RefNotPermitted"), "message": "spec.tls.backend.x: none"}
+    [by_message] = of_gateway(named)
+    assert by_message.field == "spec.tls.backend.x"
+
+
 def test_what_another_controller_says_is_not_ours_to_tell() -> None:
     entries = [
         {
