@@ -14,7 +14,7 @@ ON ?=
 BIN := .venv/bin
 PACKAGES := legation k8s_watch translator xds_server
 CHECKED := $(PACKAGES) tests bench $(wildcard demo deploy docs e2e)
-GROUPS := run test lint docs build
+GROUPS := run test lint docs audit build
 LOCKS := $(GROUPS:%=requirements/%.lock)
 SOURCES := $(shell find $(PACKAGES) -type f -not -path '*/__pycache__/*')
 # What stands beside the packages: tests of the wheel see all of it, and none of the packages' sources.
@@ -121,7 +121,16 @@ lock: .venv/ready ## resolve the lock files anew, keeping versions that still fi
 	@$(UV_COMPILE) --group pyproject.toml:test -c requirements/run.lock -o requirements/test.lock
 	@$(UV_COMPILE) --group pyproject.toml:lint -c requirements/run.lock -c requirements/test.lock -o requirements/lint.lock
 	@$(UV_COMPILE) --group pyproject.toml:docs $(patsubst %,-c requirements/%.lock,run test lint) -o requirements/docs.lock
-	@$(UV_COMPILE) --group pyproject.toml:build $(patsubst %,-c requirements/%.lock,run test lint docs) -o requirements/build.lock
+	@$(UV_COMPILE) --group pyproject.toml:audit $(patsubst %,-c requirements/%.lock,run test lint docs) -o requirements/audit.lock
+	@$(UV_COMPILE) --group pyproject.toml:build $(patsubst %,-c requirements/%.lock,run test lint docs audit) -o requirements/build.lock
+
+.PHONY: audit
+audit: .venv/ready ## ask a public database what is known against what is locked; fails if it cannot be asked
+	@$(BIN)/python -m deploy.advisories
+
+.PHONY: sbom
+sbom: .venv/ready ## write what is installed with legation, for machines: build/sbom.json (CycloneDX)
+	@$(BIN)/python -m deploy.sbom
 
 .PHONY: clean
 clean: ## remove everything that make made
