@@ -10,7 +10,8 @@ from legation.fields import field_of
 from legation.folder import WHOLE_FILE
 from legation.manifests import Problem
 from legation.written_status import OWN_PREFIX, Condition, WrittenStatus, read_status
-from translator.advice.checks import REMARK, Advice, Check
+from translator.advice.checks import REMARK, Check
+from translator.advice.everything import Advised
 from translator.names import Ref
 from translator.rules.gateways import CONTROLLER
 from translator.translate import Mistake
@@ -41,7 +42,7 @@ class Finding(Struct, frozen=True):
 
     @property
     def place(self) -> tuple[int, str, str, str]:
-        """Say where it comes among others: by group, the gravest first, then by object."""
+        """Say where it comes among others."""
         return GROUPS.index(self.group), self.object, self.where, self.field
 
 
@@ -65,9 +66,16 @@ def together(
     return (*read, *told, *bugs)
 
 
-def advice(given: Iterable[Advice]) -> tuple[Finding, ...]:
+def advice(advised: Advised) -> tuple[Finding, ...]:
     """Put advice as what is wrong is put."""
-    return tuple(of_check(check, str(about), field, message) for check, about, field, message in given)
+    given = (of_check(check, str(about), field, words) for check, about, field, words in advised.found)
+    broken = together((), (), {what: Mistake(bug) for what, bug in advised.broken.items()})
+    return (*broken, *given)
+
+
+def in_order(found: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Put the gravest first, and by object what is alike."""
+    return tuple(sorted(found, key=lambda each: each.place))
 
 
 def of_check(check: Check, about: str, field: str, message: str) -> Finding:

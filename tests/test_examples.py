@@ -7,16 +7,18 @@ from pathlib import Path
 import pytest
 
 from demo.stage import EXAMPLES, Stage
-from legation.findings import Finding, findings
+from legation.findings import Finding, advice, findings
 from legation.offline import Offline, translated
 from tests.envoy_validate import validate
+from translator.advice.everything import advised
 
 GOOD = sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir() and path.name != "broken")
 BROKEN = sorted((EXAMPLES / "broken").glob("*.yaml"))
 
 
 def found_in(offline: Offline) -> tuple[Finding, ...]:
-    return findings(offline.problems, offline.outcome.statuses, offline.outcome.broken)
+    told = findings(offline.problems, offline.outcome.statuses, offline.outcome.broken)
+    return (*told, *advice(advised(offline.world)))
 
 
 def promised(manifest: Path) -> Iterator[str]:

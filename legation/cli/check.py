@@ -13,6 +13,8 @@ Examples:
 
 `legation check shop/` one folder; `legation check base/ shop.yaml` several, as if they were one
 
+`legation check --strict shop/` counts remarks, and what is without effect, as problems
+
 `legation check --context production` what is served in a cluster; `legation check -o json shop/` for machines
 
 {RULE_OF_PATHS}
@@ -31,6 +33,7 @@ def check(  # noqa: PLR0913  # one argument for each flag
     paths: Annotated[list[Path] | None, typer.Argument(help="Manifests, or folders of them.")] = None,
     *,
     output: Annotated[Output, typer.Option("--output", "-o", help="How to write it.")] = Output.TEXT,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 for remarks, too.")] = False,
     admin: Admin = None,
     kubeconfig: Kubeconfig = None,
     context: Context = "",
@@ -40,4 +43,4 @@ def check(  # noqa: PLR0913  # one argument for each flag
     asked = whom(paths or (), admin, Cluster(kubeconfig, context, namespace))
     from legation.cli.checking import served, show, written  # noqa: PLC0415  # slow to import
 
-    show(served(asked) if asked else written(paths or ()), as_json=output is Output.JSON)
+    show(served(asked) if asked else written(paths or ()), as_json=output is Output.JSON, strict=strict)

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable
 from itertools import groupby
-from operator import attrgetter
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from legation.findings import Finding
+from legation.findings import Finding, in_order
 from legation.standing import Attached, Envoy, Gateway, Overview
 from legation.written_status import Condition
 
@@ -101,7 +100,7 @@ def _conditions(conditions: tuple[Condition, ...]) -> Text:
 
 def print_findings(console: Console, found: Iterable[Finding]) -> None:
     """List what somebody should look at, by group."""
-    for group, members in groupby(sorted(found, key=attrgetter("place")), key=attrgetter("group")):
+    for group, members in groupby(in_order(found), key=lambda each: each.group):
         console.print(Text(group, style="bold"))
         for each in members:
             where = ", ".join(part for part in (each.where, each.field) if part and part not in each.object)

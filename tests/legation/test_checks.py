@@ -14,6 +14,7 @@ from legation.findings import Finding, Told, advice, of_check
 from legation.statuses import Moment, merged
 from tests.golden import cases, world_of
 from translator.advice.checks import Advice
+from translator.advice.everything import Advised
 from translator.names import Name, Ref
 from translator.objects.gateway import Gateway
 from translator.rules.bundles import BUNDLES, Bundle
@@ -100,10 +101,15 @@ def test_what_fails_a_pipeline_fails_a_strict_one_too(group: str) -> None:
 
 def test_advice_is_no_problem_unless_somebody_is_strict() -> None:
     checks = [check for check in CHECKS if check.id.islower()]
-    given = advice(Advice(check, Ref("Service", Name("shop", "pay")), "spec", "words") for check in checks)
-    told = [each for each in given if each.group not in PROBLEMS]
+    given = [Advice(check, Ref("Service", Name("shop", "pay")), "spec", "words") for check in checks]
+    told = [each for each in advice(Advised(tuple(given), {})) if not each.is_problem]
     assert {each.check for each in told} >= {"shadowed", "pin-alone", "grant-unused"}
     assert [each.is_strictly_a_problem for each in told] == [each.check != "passed-over" for each in told]
+
+
+def test_a_mistake_of_ours_in_advice_is_told_as_such() -> None:
+    [told] = advice(Advised((), {"advice about pins": KeyError("sni")}))
+    assert (told.check, told.object, told.is_problem) == ("our-mistake", "advice about pins", True)
 
 
 def test_findings_keep_their_names_in_json() -> None:

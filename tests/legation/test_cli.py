@@ -155,17 +155,34 @@ def test_check_groups_problems_with_object_and_remedy_and_ends_with_one(shop: Pa
 
 
 def test_check_ends_with_zero_when_all_is_well(tmp_path: Path) -> None:
-    (tmp_path / "a.yaml").write_text(together(LEGATION_CLASS, gateway("edge", 80)))
+    (tmp_path / "a.yaml").write_text(LEGATION_CLASS)
     code, out, _ = run("check", str(tmp_path))
     assert (code, out) == (0, "fine\n")
+
+
+def test_remarks_fail_only_who_is_strict(tmp_path: Path) -> None:
+    unused = {
+        "apiVersion": "legation.dev/v1alpha1",
+        "kind": "GatewayParameters",
+        "metadata": {"name": "unused"},
+    }
+    (tmp_path / "unused.yaml").write_text(json.dumps(unused))
+    code, out, _ = run("check", str(tmp_path))
+    assert (code, "refer to them by spec.parametersRef" in out, "fine, with 1 remark" in out) == (
+        0,
+        True,
+        True,
+    )
+    code, out, _ = run("check", "--strict", str(tmp_path))
+    assert (code, "1 problem" in out) == (1, True)
 
 
 def test_check_writes_json_for_machines(shop: Path) -> None:
     code, out, _ = run("check", "-o", "json", str(shop))
     assert code == 1
-    [finding] = json.loads(out)
-    assert finding["object"] == "HTTPRoute shop/pay"
-    assert finding.keys() == {"group", "object", "where", "message", "remedy", "field", "check"}
+    gravest, *_ = json.loads(out)
+    assert (gravest["object"], gravest["check"]) == ("HTTPRoute shop/pay", "BackendNotFound")
+    assert gravest.keys() == {"group", "object", "where", "message", "remedy", "field", "check"}
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,10 @@
 """All advice about a world: what it is given with, and in which order."""
 
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+
+from msgspec import Struct
+
 from translator.advice import backends, listening, permissions, policies, routes, shadows, words
 from translator.advice.checks import Advice, Check
 from translator.world import World
@@ -13,27 +18,40 @@ CHECKS: tuple[Check, ...] = (
     *permissions.CHECKS,
     *words.CHECKS,
 )
-ASKED = (
-    routes.strays,
-    routes.hosts,
-    routes.weights,
-    shadows.shadowed,
-    shadows.outlived,
-    listening.listening,
-    backends.backends,
-    policies.unused_targets,
-    policies.proofs,
-    policies.parameters,
-    permissions.grants,
-    words.words,
-)
+ASKED: Mapping[str, Callable[[World], Iterable[Advice]]] = MappingProxyType({
+    "advice about parents": routes.strays,
+    "advice about hostnames": routes.hosts,
+    "advice about weights": routes.weights,
+    "advice about matches": shadows.shadowed,
+    "advice about older routes": shadows.outlived,
+    "advice about listeners": listening.listening,
+    "advice about backends": backends.backends,
+    "advice about targets": policies.unused_targets,
+    "advice about proofs": policies.proofs,
+    "advice about parameters": policies.parameters,
+    "advice about grants": permissions.grants,
+    "advice about words": words.words,
+})  # fmt: skip
 
 
-def advised(world: World) -> tuple[Advice, ...]:
+class Advised(Struct, frozen=True, eq=False):
+    """What was found, and which questions a mistake of ours kept from being answered."""
+
+    found: tuple[Advice, ...]
+    broken: Mapping[str, Exception]
+
+
+def advised(world: World) -> Advised:
     """Walk the whole world once: for whoever asks now and then, and never for one change."""
-    found = sorted((each for ask in ASKED for each in ask(world)), key=_place)
+    found: list[Advice] = []
+    broken: dict[str, Exception] = {}
+    for title, ask in ASKED.items():
+        try:
+            found += ask(world)
+        except Exception as bug:  # noqa: BLE001  # our own mistake: all other questions are answered
+            broken[title] = bug
     world.memory.sweep()  # else the next change would pay for what only was asked here
-    return tuple(found)
+    return Advised(tuple(sorted(found, key=_place)), broken)
 
 
 def _place(advice: Advice) -> tuple[str, str, str, str]:

@@ -4,13 +4,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
 
 from tests.golden import TODAY, objects
+from tests.worlds import worlds
+from translator.advice import everything
 from translator.advice.checks import Advice
 from translator.advice.everything import CHECKS, advised
 from translator.objects.kinds import name_of
 from translator.rules.certificates import NOW
-from translator.translate import INDEXES, translate
+from translator.translate import INDEXES, Translator, translate
 from translator.world import World
 
 FOLDER = Path(__file__).parents[2] / "checks"
@@ -40,7 +43,7 @@ def promised(case: Path) -> Iterator[str]:
 
 def test_nothing_is_found_in_a_world_that_is_right() -> None:
     world = world_of()
-    assert advised(world) == ()
+    assert advised(world).found == ()
     assert not translate(world).broken
 
 
@@ -53,6 +56,29 @@ def test_every_check_has_a_case_and_every_case_a_check() -> None:
 @pytest.mark.parametrize("check", IDS)
 def test_a_check_finds_what_its_case_shows(check: str) -> None:
     case = FOLDER / f"{check}.yaml"
-    found = advised(world_of(case))
+    found = advised(world_of(case)).found
     assert check in {each.check.id for each in found}
     assert sorted(map(as_written, found)) == sorted(promised(case))
+
+
+@given(worlds())
+def test_whatever_is_written_can_be_advised_of_and_leaves_nothing_behind(world: World) -> None:
+    translator = Translator(world)
+    translator.translate()
+    kept = len(world.memory)
+    given_twice = [advised(world) for _ in range(2)]
+    assert [each.broken for each in given_twice] == [{}, {}]
+    assert given_twice[0].found == given_twice[1].found
+    assert len(world.memory) == kept
+
+
+def test_a_mistake_of_ours_keeps_nobody_from_being_advised(monkeypatch: pytest.MonkeyPatch) -> None:
+    bug = KeyError("sni")
+
+    def broken(_: World) -> Iterator[Advice]:
+        raise bug
+
+    monkeypatch.setattr(everything, "ASKED", {"advice about bugs": broken, **everything.ASKED})
+    told = advised(world_of(FOLDER / "pin-alone.yaml"))
+    assert told.broken == {"advice about bugs": bug}
+    assert [each.check.id for each in told.found] == ["pin-alone"]
