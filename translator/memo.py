@@ -5,6 +5,9 @@ Touching an input marks its readers stale, transitively. Asking for a stale resu
 read last time, in the same order, and runs the function again only if one of those values differs; an equal
 result stops the change there.
 
+A failure is a mistake of ours. It goes up to whoever asked, but not past a query that is steady: that returns
+what it returned last, so that what fails for one object is no failure of what is made of many together.
+
 Where a result is a long mapping of which most readers want one entry, the query is keyed: readers of an entry
 turn stale only when that entry differs. For that, a stale keyed result is made fresh before anything else is
 answered, those of a lower rank first.
@@ -44,6 +47,19 @@ def query(function: Callable[Concatenate[W, P], R]) -> Callable[Concatenate[W, P
         return answer
 
     return remembered
+
+
+def steady(
+    otherwise: Callable[..., Any],
+) -> Callable[[Callable[Concatenate[W, P], R]], Callable[Concatenate[W, P], R]]:
+    """Remember as a query does; where it fails, stay with the last result, or what `otherwise` makes."""
+
+    def decorate(function: Callable[Concatenate[W, P], R]) -> Callable[Concatenate[W, P], R]:
+        remembered = query(function)
+        remembered.otherwise = otherwise  # type: ignore[attr-defined]  # read where it fails
+        return remembered
+
+    return decorate
 
 
 class Keyed(Generic[W, P, K, V]):
@@ -118,6 +134,7 @@ class Memory:
     def __init__(self) -> None:
         """Begin with nothing remembered."""
         self.runs: Counter[str] = Counter()  # how often each query ran: what the benchmarks count
+        self._faults: dict[Cell, Exception] = {}  # steady queries that fail now
         self._cells: dict[tuple[Callable[..., Any], Names], Cell] = {}
         self._running: list[Cell] = []
         self._unread: dict[Cell, None] = {}
@@ -168,6 +185,10 @@ class Memory:
                 if cell.stale and cell.readers:
                     self._refresh(cell, world)
 
+    def faults(self) -> dict[tuple[str, Names], Exception]:
+        """Say which steady queries fail, each with its names."""
+        return {(cell.question.__name__, cell.names): bug for cell, bug in self._faults.items()}
+
     def release(self, cell: Cell) -> None:
         """Let go of a result that a table kept; it is forgotten unless something else reads it."""
         cell.due = None
@@ -180,6 +201,7 @@ class Memory:
             if cell.readers or cell.due is not None:
                 continue
             self._cells.pop((cell.question, cell.names), None)
+            self._faults.pop(cell, None)
             self._unlink(cell, cell.reads)
 
     def _spread(self, turned: list[Cell]) -> None:
@@ -235,6 +257,8 @@ class Memory:
         finally:
             self._running.pop()
         self.runs[cell.question.__name__] += 1
+        if (otherwise := getattr(cell.question, "otherwise", None)) is not None:
+            value, failure = self._endured(cell, failure, otherwise, value)
         self._unlink(cell, [read for read in before if read not in cell.reads])
         if failure is not None or cell.failure is not None or cell.changed_at < 0 or value != cell.value:
             old, cell.value = cell.value, value
@@ -242,6 +266,16 @@ class Memory:
             cell.traceback = failure.__traceback__ if failure else None
             if cell.rank is not None:
                 self._spread([reader for reader in cell.readers if _concerns(reader, cell, old)])
+
+    def _endured(
+        self, cell: Cell, failure: Exception | None, otherwise: Callable[..., Any], value: Any
+    ) -> tuple[Any, None]:
+        """Return what a steady query stays with, and note that it failed."""
+        if failure is None:
+            self._faults.pop(cell, None)
+            return value, None
+        self._faults[cell] = failure
+        return cell.value if cell.changed_at >= 0 else otherwise(*cell.names), None
 
     def _unlink(self, cell: Cell, reads: Iterable[Cell]) -> None:
         for read in reads:

@@ -1,7 +1,7 @@
 """The table of contents: everything that a world asks for."""
 
 from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -28,7 +28,9 @@ from translator.rules import (
 from translator.rules import endpoints as addresses
 from translator.rules.backend_certificate import Hop
 from translator.rules.backend_tls_status import backend_tls_status
+from translator.rules.backends import Backend
 from translator.rules.gateway_status import gateway_class_status, gateway_status, listener_set_status
+from translator.rules.listener_sets import Slot
 from translator.rules.needs import Needs, needs
 from translator.rules.ports import Bound
 from translator.rules.route_status import route_status
@@ -146,6 +148,10 @@ class Translator:
             _broken("needs", wanted, "Gateway"),
             *(supply.broken() for supply in self._supplies),
             _broken("status", told),
+            {
+                _titled(*each): Mistake(bug, _subject(each[1]))
+                for each, bug in self._world.memory.faults().items()
+            },
         ]
         return Translation(self._gateways, self._statuses, dict(ChainMap(*broken)))
 
@@ -233,14 +239,24 @@ def _broken(title: str, rows: Rows[Any], kind: str = "") -> dict[str, Mistake]:
     return {f"{title} {key}": Mistake(bug, _about(key, kind)) for key, bug in rows.broken.items()}
 
 
+def _titled(question: str, names: tuple[object, ...]) -> str:
+    """Name a query that fails, as people can search for it."""
+    return f"{question} of {', '.join(map(str, names))}"
+
+
+def _subject(names: Iterable[object]) -> Ref | None:
+    """Name the object that a query asks about, as far as its names say."""
+    return next((about for name in names if (about := _about(name, "")) is not None), None)
+
+
 def _about(key: object, kind: str) -> Ref | None:
     """Name the object that a row is made for; a mere name is of this kind."""
     if isinstance(key, Ref):
         return key
     if isinstance(key, Bound | RouteTable):
         return Ref("Gateway", key.gateway)
-    if isinstance(key, Hop):
-        return key.backend.port.owner
-    if isinstance(key, ServicePort):
-        return key.owner
+    backend = key.backend if isinstance(key, Hop) else key
+    place = backend.port if isinstance(backend, Backend) else backend
+    if isinstance(place, ServicePort | Slot):
+        return place.owner
     return Ref(kind, key) if isinstance(key, Name) and kind else None

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 T_co = TypeVar("T_co", covariant=True)
 
+OUR_FAULT = "InternalError"
 MOST_NAMED = 5
 LONGEST_NAMED = 300
 
@@ -42,6 +43,11 @@ def holds(type_: str, reason: str | None = None, message: str = "") -> Condition
 def fails(type_: str, reason: str, message: str) -> Condition:
     """Return a condition that is False, with the reason and a sentence for the person who reads it."""
     return Condition(type_, status=False, reason=reason, message=message)
+
+
+def our_fault(what: object) -> Refused:
+    """Refuse what a mistake of ours kept from ever being read: it fails, and nothing else with it."""
+    return Refused(OUR_FAULT, f"{what} is not served, by a mistake of ours: please report it")
 
 
 def listed(things: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from msgspec import Struct
 
-from translator.memo import Memory, Rows, Table, query
+from translator.memo import Memory, Rows, Table, query, steady
 
 INPUTS = 4
 
@@ -456,3 +456,41 @@ class AnyChanges(RuleBasedStateMachine):
 
 AnyChanges.TestCase.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
 test_any_changes_give_what_a_fresh_start_gives = AnyChanges.TestCase
+
+
+@steady(lambda place: -place)
+def portion(sheet: Sheet, place: int) -> int:
+    """Divide by a place, as a rule does that did not think of zero."""
+    return 100 // cell(sheet, place)
+
+
+@query
+def portions(sheet: Sheet, _: str) -> tuple[int, ...]:
+    """Fold what could fail for one place."""
+    return tuple(portion(sheet, place) for place in range(len(sheet.numbers)))
+
+
+def test_a_steady_query_that_fails_stays_with_its_last_result_and_harms_no_fold() -> None:
+    sheet = Sheet((10, 5), ())
+    table: Table[tuple[int, ...]] = Table(sheet.memory, portions)
+    every = frozenset({"every"})
+    table.keep(every, sheet)
+    sheet.put(0, 0)
+    sheet.put(1, 4)
+    during = table.keep(every, sheet)
+    assert (dict(during.values), dict(during.broken)) == ({"every": (10, 25)}, {})
+    [(failing, bug)] = sheet.memory.faults().items()
+    assert (failing, type(bug)) == (("portion", (0,)), ZeroDivisionError)
+    sheet.put(0, 2)
+    assert dict(table.keep(every, sheet).values) == {"every": (50, 25)}
+    assert sheet.memory.faults() == {}
+
+
+def test_a_steady_query_that_always_failed_has_what_it_is_given_and_is_forgotten_with_it() -> None:
+    sheet = Sheet((3, 0), ())
+    table: Table[tuple[int, ...]] = Table(sheet.memory, portions)
+    assert dict(table.keep(frozenset({"every"}), sheet).values) == {"every": (33, -1)}
+    assert sheet.memory.faults().keys() == {("portion", (1,))}
+    table.keep(frozenset(), sheet)
+    sheet.memory.sweep()
+    assert sheet.memory.faults() == {}

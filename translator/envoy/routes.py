@@ -14,7 +14,7 @@ from translator.envoy.matches import route_match
 from translator.envoy.redirects import redirects
 from translator.envoy.resource import Resource
 from translator.envoy.splits import joined, portions
-from translator.memo import query
+from translator.memo import query, steady
 from translator.rules import tables
 from translator.rules.backends import Backend
 from translator.rules.filters import Redirect
@@ -66,7 +66,7 @@ def join(table: Table, parts: Sequence[Part]) -> Resource:
     return Resource(b"".join([head, *[part.body for part in parts], TAIL]), targets=tuple(sorted(targets)))
 
 
-@query
+@steady(lambda table, hostname: build(table, hostname, ()))
 def virtual_host(world: World, table: Table, hostname: str) -> Part:
     """Build one virtual host, its routes in the order in which requests try them."""
     seen = table._replace(port=table.port + world.fact(BINDING).port_offset)  # by clients, so by redirects

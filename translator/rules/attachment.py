@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from translator.memo import keyed, query
+from translator.memo import keyed, steady
 from translator.names import Name, Ref
 from translator.objects.listener_set import ListenerSet
 from translator.objects.references import GATEWAY_GROUP, ParentReference
@@ -66,7 +66,7 @@ def _target(namespace: str, ref: ParentReference) -> Ref:
 ROUTES_BY_PARENT = {kind: Index(struct, _targets) for kind, struct in ROUTES.items()}
 
 
-@query
+@steady(lambda _route: ())
 def parents(world: World, route: Ref) -> tuple[Parent, ...]:
     """Return what became of each parentRef; those that lead to nothing of ours are left out."""
     written = world.must(ROUTES[route.kind], route.name)
@@ -79,7 +79,7 @@ def parents(world: World, route: Ref) -> tuple[Parent, ...]:
     return tuple(found)
 
 
-@query
+@steady(lambda _slot, _kind: ())
 def attached(world: World, slot: Slot, kind: str) -> tuple[Guest, ...]:
     """Return the routes of a kind that a listener took, by name."""
     return _taken.at(world, slot, slot.owner, kind) or ()
@@ -101,7 +101,7 @@ def _taken(world: World, owner: Ref, kind: str) -> dict[Slot, tuple[Guest, ...]]
     }
 
 
-@query
+@steady(lambda _slot: frozenset())
 def rivals(world: World, slot: Slot) -> frozenset[Ref]:
     """Return the routes that lose their hostnames at a listener to an older route of the other HTTP kind.
 
@@ -126,7 +126,7 @@ def rivals(world: World, slot: Slot) -> frozenset[Ref]:
     return frozenset(lost)
 
 
-@query
+@steady(lambda _route, _slot: ())
 def admitted(world: World, route: Ref, slot: Slot) -> tuple[Hosted, ...]:
     """Return what a route would serve at a listener if no route of another kind were in its way."""
     written = world.must(ROUTES[route.kind], route.name)

@@ -8,7 +8,7 @@ What weakens verification may be accepted through one Gateway and not through an
 import msgspec
 from msgspec import Raw, Struct, field
 
-from translator.memo import query
+from translator.memo import query, steady
 from translator.names import Name, Ref, ServicePort
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.references import PolicyTargetReference
@@ -94,7 +94,7 @@ def _crowded(world: World) -> tuple[tuple[Name, Name], ...]:
     return tuple((gateway, policy) for policy in policies for gateway in _roomless(world, policy))
 
 
-@query
+@steady(lambda _policy: ())
 def _roomless(world: World, policy: Name) -> tuple[Name, ...]:
     return _gateways(world, policy)[_room(world, policy) :]
 

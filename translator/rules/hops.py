@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from translator.memo import query
+from translator.memo import steady
 from translator.names import Name
 from translator.objects.x_backend import XBackend
 from translator.rules import insecure_verification, x_backends
@@ -16,7 +16,7 @@ from translator.rules.backend_certificate import Hop, shown
 from translator.rules.backend_tls import UpstreamTls, judge
 from translator.rules.backends import Backend, Protocol
 from translator.rules.external_names import forbidden
-from translator.verdict import Refused
+from translator.verdict import Refused, our_fault
 from translator.world import World
 
 
@@ -39,7 +39,7 @@ def hop(world: World, gateway: Name, backend: Backend) -> Hop:
     return Hop(backend, shown(world, gateway) if backend.policy else None, barred)
 
 
-@query
+@steady(our_fault)
 def due(world: World, backend: Backend) -> UpstreamTls | Refused | None:
     """Return the TLS that is due to a backend, why it cannot be opened, or nothing where there is none."""
     if backend.policy is not None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from translator.memo import query
+from translator.memo import steady
 from translator.names import Ref
 from translator.objects.filters import HTTPExternalAuthFilter
 from translator.objects.grpc_route import GRPCBackendRef, GRPCRoute, GRPCRouteMatch, GRPCRouteRule
@@ -30,7 +30,7 @@ from translator.rules.mirrors import Mirror, asked, mirrors
 from translator.rules.questions import Question, question
 from translator.rules.sessions import Cookie, Header, Rule, session
 from translator.rules.tries import ONE_TRY, Tries, tries
-from translator.verdict import Refused
+from translator.verdict import Refused, our_fault
 from translator.world import World
 
 # What a request is answered that reaches no backend; gRPC clients read 503 as UNAVAILABLE.
@@ -129,7 +129,13 @@ class ReadRule(Struct, frozen=True):
         return (*answering, *(each.target for each in self.mirrors), *(each.whom for each in self.asks))
 
 
-@query
+def unread(route: Ref) -> tuple[ReadRule, ...]:
+    """Return what stands for the rules of a route that a mistake of ours kept from ever being read."""
+    fault = our_fault(route)
+    return (ReadRule((), HttpRule(Fail(FAILURES[route.kind], fault.message)), fault),)
+
+
+@steady(unread)
 def rules(world: World, route: Ref) -> tuple[ReadRule, ...]:
     """Read every rule of an HTTPRoute or a GRPCRoute once, for what it serves and for its status."""
     if route.kind == "GRPCRoute":

@@ -6,7 +6,7 @@ one cannot be asked nobody can say yes, so requests fail; a filter of another ty
 
 from msgspec import Struct, structs
 
-from translator.memo import query
+from translator.memo import steady
 from translator.names import Name, ServicePort
 from translator.objects.filters import HTTPExternalAuthFilter
 from translator.objects.gateway import Gateway
@@ -18,7 +18,7 @@ from translator.rules.external_names import forbidden
 from translator.rules.grants import Pointer
 from translator.rules.listener_sets import Slot, declared
 from translator.rules.questions import Question, question, strange_path
-from translator.verdict import Refused
+from translator.verdict import Refused, our_fault
 from translator.world import Index, World
 
 
@@ -44,7 +44,7 @@ GATEWAYS_BY_SERVICE = Index(Gateway, _services)
 SETS_BY_SERVICE = Index(ListenerSet, _services)
 
 
-@query
+@steady(lambda slot: Questions(refusal=our_fault(f"listener {slot}")))
 def questions(world: World, slot: Slot) -> Questions:
     """Read what a listener asks about its requests."""
     written = _written(declared(world, slot))

@@ -3,7 +3,7 @@
 from math import inf
 from typing import NamedTuple
 
-from translator.memo import query
+from translator.memo import query, steady
 from translator.names import Name, Ref
 from translator.objects.gateway import Gateway
 from translator.objects.kinds import Object
@@ -11,7 +11,7 @@ from translator.objects.listener_set import ListenerSet
 from translator.objects.listeners import Listener
 from translator.objects.namespace import Namespace
 from translator.rules.gateways import GATEWAY, ours, refusal
-from translator.verdict import Refused
+from translator.verdict import Refused, our_fault
 from translator.world import Index, World
 
 
@@ -43,14 +43,14 @@ def age(thing: Object) -> tuple[float, str, str]:
     return (born.timestamp() if born else inf, thing.metadata.namespace, thing.metadata.name)
 
 
-@query
+@steady(lambda _set: None)
 def gateway_of(world: World, name: Name) -> Name | None:
     """Return the Gateway of ours that a set wants to join."""
     parents = _parent(world.must(ListenerSet, name))
     return parents[0] if parents and parents[0] in ours(world) else None
 
 
-@query
+@steady(lambda name: our_fault(f"ListenerSet {name}"))
 def set_refusal(world: World, name: Name) -> Refused | None:
     """Say why a set that wants to join a Gateway of ours may not, if so."""
     gateway = gateway_of(world, name)
@@ -88,7 +88,7 @@ def slots(world: World, gateway: Name) -> tuple[Slot, ...]:
     return tuple(names)
 
 
-@query
+@steady(lambda slot: Listener(slot.section, 0, ""))
 def declared(world: World, slot: Slot) -> Listener:
     """Return a listener as it was written."""
     kind: type[Gateway | ListenerSet] = Gateway if slot.owner.kind == "Gateway" else ListenerSet

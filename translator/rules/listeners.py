@@ -4,7 +4,7 @@ from itertools import groupby, product
 
 from msgspec import Struct
 
-from translator.memo import query
+from translator.memo import query, steady
 from translator.names import Name
 from translator.objects.listeners import Listener
 from translator.objects.references import GATEWAY_GROUP, SecretObjectReference
@@ -16,7 +16,7 @@ from translator.rules.hostnames import EVERY
 from translator.rules.listener_filters import questions
 from translator.rules.listener_sets import Slot, declared, slots
 from translator.rules.managed import ADMIN_PORT, PROBES_PORT, is_managed
-from translator.verdict import Condition, Refused, fails, holds
+from translator.verdict import Condition, Refused, fails, holds, our_fault
 from translator.world import World
 
 HTTP_KINDS = ("HTTPRoute", "GRPCRoute")
@@ -59,7 +59,12 @@ class Listening(Struct, frozen=True):
         return self.conflict is None and self.refusal is None and not lacks_certificate
 
 
-@query
+def unread(slot: Slot) -> Listening:
+    """Return what stands for a listener that a mistake of ours kept from ever being read."""
+    return Listening(0, "", EVERY, False, (), (), None, our_fault(f"listener {slot}"), ())  # noqa: FBT003  no flag
+
+
+@steady(unread)
 def judge(world: World, slot: Slot) -> Listening:
     """Read one listener once, for what it serves and the status it is given."""
     listener = declared(world, slot)

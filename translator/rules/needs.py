@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from translator.memo import query
+from translator.memo import query, steady
 from translator.names import Name, ServicePort
 from translator.rules.backend_certificate import Hop
 from translator.rules.backend_tls import TrustBundle
@@ -66,7 +66,7 @@ def table_backends(world: World, table: Table) -> frozenset[Backend]:
     return frozenset(each for host in hosts for each in host_backends(world, table, host))
 
 
-@query
+@steady(lambda _table, _hostname: frozenset())
 def host_backends(world: World, table: Table, hostname: str) -> frozenset[Backend]:
     """Return where one virtual host leads."""
     return frozenset(each for entry in virtual_host(world, table, hostname) for each in entry.rule.backends)

@@ -1,6 +1,6 @@
 """What routes are told about themselves, once for each parent of ours."""
 
-from translator.memo import query
+from translator.memo import query, steady
 from translator.names import Name, Ref
 from translator.rules import listeners
 from translator.rules.attachment import Parent, parents
@@ -9,7 +9,7 @@ from translator.rules.external_names import forbidden
 from translator.rules.http_routes import rules
 from translator.rules.status import ParentStatus, RouteStatus
 from translator.rules.streams import streams, surplus
-from translator.verdict import Condition, Refused, fails, holds
+from translator.verdict import Condition, Refused, fails, holds, our_fault
 from translator.world import World
 
 
@@ -19,7 +19,7 @@ def route_status(world: World, route: Ref) -> RouteStatus:
     return RouteStatus(tuple(_parent_status(world, route, parent) for parent in parents(world, route)))
 
 
-@query
+@steady(our_fault)
 def route_refusal(world: World, route: Ref) -> Refused | None:
     """Say why nothing of a route is served, if so: each of its rules is refused."""
     refused = _refused_rules(world, route)

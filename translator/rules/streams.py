@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from translator.memo import query
+from translator.memo import query, steady
 from translator.names import Ref
 from translator.objects.tcp_route import TCPRoute
 from translator.objects.tls_route import TLSRoute
@@ -27,7 +27,7 @@ KINDS: dict[str, type[TLSRoute | TCPRoute | UDPRoute]] = {
 }
 
 
-@query
+@steady(lambda route, _traffic: Streams((), route))
 def streams(world: World, route: Ref, traffic: Traffic) -> Streams:
     """Read where a route of connections or datagrams leads; its first rule takes everything."""
     rules = world.must(KINDS[route.kind], route.name).spec.rules

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from translator.memo import keyed, query
+from translator.memo import keyed, query, steady
 from translator.names import Name, Ref
 from translator.rules import listeners
 from translator.rules.attachment import ROUTES, attached
@@ -92,7 +92,7 @@ def hostnames(world: World, table: Table) -> tuple[str, ...]:
     return tuple(sorted({*_placed(world, table), *claimed}))
 
 
-@query
+@steady(lambda _table, _hostname: ())
 def virtual_host(world: World, table: Table, hostname: str) -> tuple[Entry, ...]:
     """Return what a virtual host answers, the first match first; an empty one answers 404."""
     slot = owner(world, table.gateway, table.port, hostname)
@@ -124,7 +124,7 @@ def members(world: World, table: Table) -> tuple[Slot, ...]:
     return tuple(slot for slot in slots(world, table.gateway) if _serves(listeners.judge(world, slot), table))
 
 
-@query
+@steady(lambda _gateway, _port, _hostname: None)
 def owner(world: World, gateway: Name, port: int, hostname: str) -> Slot | None:
     """Return the listener a hostname belongs to at a port: the most specific one, able to serve or not."""
     by_name = {each.hostname: slot for slot, each in distinct(world, gateway, port)}

@@ -1,0 +1,57 @@
+"""A quiet tenant beside a hostile one, and what of the quiet one's must never differ."""
+
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.golden import objects
+from tests.messages import read
+from translator.envoy.resource import LISTENER, ROUTES
+from translator.names import Name, Ref
+from translator.objects.kinds import Object, name_of
+from translator.rules.status import Status
+from translator.translate import INDEXES, Resources, Translation
+from translator.world import World
+
+QUIET = "quiet"
+DOOR, SHARED = Name(QUIET, "door"), Name("infra", "shared")
+HOST = "quiet.example"
+
+
+class Portrait(NamedTuple):
+    """All that is the quiet tenant's: his own Gateway's bytes, and what his objects say about themselves."""
+
+    resources: Resources
+    statuses: dict[Ref, Status]
+
+
+@cache
+def bystander() -> tuple[Object, ...]:
+    """Return what is there before anybody is hostile."""
+    files = ("bystander.yaml", "ground.yaml")
+    return tuple(thing for name in files for thing in objects(Path(__file__).with_name(name)))
+
+
+def world_of(things: Iterable[Object] = ()) -> World:
+    """Return the quiet tenant's world, with more in it."""
+    world = World(INDEXES)
+    for thing in (*bystander(), *things):
+        world.put(type(thing), name_of(thing), thing)
+    return world
+
+
+def portrait(translation: Translation) -> Portrait:
+    """Return what is the quiet tenant's of a translation."""
+    statuses = {ref: each for ref, each in translation.statuses.items() if ref.name.namespace == QUIET}
+    return Portrait(translation.gateways[DOOR], statuses)
+
+
+def first_at_the_shared_door(translation: Translation) -> list[Any]:
+    """Return what a request for the quiet tenant's host meets first at the Gateway that all share."""
+    shared = translation.gateways[SHARED]
+    tables = [read(ROUTES, each.body) for _, each in sorted(shared[ROUTES].items())]
+    hosts = [host for table in tables for host in table.virtual_hosts if host.domains == [HOST]]
+    listener = read(LISTENER, shared[LISTENER][f"{SHARED}:8443"].body)
+    chains = [each for each in listener.filter_chains if HOST in each.filter_chain_match.server_names]
+    return [*(host.routes[0] for host in hosts), *chains]

@@ -1,0 +1,42 @@
+"""Whatever a tenant writes stays his: no accident, no other's byte differs, and Envoy takes all of it."""
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.envoy_validate import validate
+from tests.poison.hostile import admitted
+from tests.poison.tenants import first_at_the_shared_door, portrait, world_of
+from translator.objects.kinds import Object, name_of
+from translator.translate import Translator, translate
+
+seldom_slow = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+hostile = st.lists(admitted(), min_size=1, max_size=8)
+
+
+@settings(seldom_slow, max_examples=60)
+@given(hostile)
+def test_nothing_of_another_tenant_differs_and_nothing_remains_when_it_goes(things: list[Object]) -> None:
+    world = world_of()
+    translator = Translator(world)
+    before = translator.translate()
+    for thing in things:
+        world.put(type(thing), name_of(thing), thing)
+    during = translator.translate()
+    assert not during.broken
+    assert portrait(during) == portrait(before)
+    assert first_at_the_shared_door(during) == first_at_the_shared_door(before)
+    for thing in things:
+        world.put(type(thing), name_of(thing), None)
+    after = translator.translate()
+    assert (after.gateways, after.statuses) == (before.gateways, before.statuses)
+
+
+@settings(seldom_slow, max_examples=30)
+@given(hostile)
+def test_envoy_takes_whatever_is_made_of_what_an_api_server_takes(things: list[Object]) -> None:
+    for resources in translate(world_of(things)).gateways.values():
+        validate(
+            {kind: {name: each.body for name, each in named.items()} for kind, named in resources.items()}
+        )
