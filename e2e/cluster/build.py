@@ -27,6 +27,7 @@ ECHO = "sigs.k8s.io/gateway-api-conformance-images/echo-basic"
 SUITE = "conformance.test"
 CHANNEL = "CHANNEL"  # the variable that chooses the CRDs
 CHANNELS = ("experimental", "standard")  # the first has every kind and field
+SMALLER = "remove_all_sd"  # Prometheus without what asks clouds for targets; nobody else knows it
 # Some modules ask for a newer Go than the machine has, which then comes as a module itself.
 TOOLCHAIN = MappingProxyType({"GOTOOLCHAIN": "auto"})
 
@@ -48,8 +49,9 @@ KUBE = Module(
     },
 )
 HELM = Module(SOURCES / "helm", {"helm": "helm.sh/helm/v3/cmd/helm"})
+PROMETHEUS = Module(SOURCES / "prometheus", {"promtool": "github.com/prometheus/prometheus/cmd/promtool"})
 GATEWAY = Module(CONFORMANCE, {"echo-basic": ECHO, SUITE: "."})
-MODULES = (ETCD, KUBE, COREDNS, HELM, GATEWAY)
+MODULES = (ETCD, KUBE, COREDNS, HELM, PROMETHEUS, GATEWAY)
 
 
 class Programs(NamedTuple):
@@ -127,7 +129,8 @@ def _making(path: Path) -> Iterator[Path]:
 
 
 def _compile(folder: Path, package: str, made: Path) -> None:
-    options = ["-buildvcs=false", "-trimpath", "-ldflags", " ".join(("-s", "-w", *_stamps(folder, package)))]
+    link = " ".join(("-s", "-w", *_stamps(folder, package)))
+    options = ["-buildvcs=false", "-trimpath", "-tags", SMALLER, "-ldflags", link]
     how = ["test", "-c"] if made.name.startswith(f".{SUITE}") else ["build"]
     _go(folder, *how, *options, "-o", str(made), package)
 

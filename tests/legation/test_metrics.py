@@ -134,7 +134,7 @@ def world() -> Iterable[Put]:
         for number in range(MANY):
             text = encoded.replace('"edge"', f'"edge-{number}"').replace('"weak"', f'"weak-{number}"')
             name = change.name.name.replace("edge", f"edge-{number}").replace("weak", f"weak-{number}")
-            thing = msgspec.json.decode(text, type=change.kind)
+            thing: object = msgspec.json.decode(text, type=change.kind)
             yield Put(change.kind, Name(change.name.namespace, name), thing)
 
 
