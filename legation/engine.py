@@ -11,8 +11,9 @@ from prometheus_client.registry import Collector
 
 from legation.addresses import HostPort
 from legation.admin.gauges import Traffic
+from legation.admin.maps import Count
 from legation.admin.metrics import Telemetry
-from legation.admin.server import AdminPort, Count, answering, nobody_counts
+from legation.admin.server import AdminPort, answering, nobody_counts
 from legation.announce import Announcer
 from legation.deliveries import Deliveries
 from legation.identity import proven_group, read_proof

@@ -1,6 +1,7 @@
 """What leads where, as it is shown and told: `survey.py` finds it, the tree and the page read it."""
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from msgspec import Struct
 
@@ -35,6 +36,7 @@ class Proving(Struct, frozen=True, rename="camel"):
     server_name: str = ""
     names: tuple[str, ...] = ()  # one of them must be in its certificate
     roots: str = ""  # who vouches for it
+    expires: datetime | None = None  # when the first of these roots does, if they are the policy's own
     pins: int = 0
     shows: Thing | None = None  # the Secret whose certificate the Gateway shows there
     refusal: Refused | None = None

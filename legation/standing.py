@@ -134,9 +134,11 @@ class Standing:
         """Say which Envoys are connected."""
         return self._hub.connected()
 
-    def gateways(self, counters: Counters = NOTHING_COUNTED) -> tuple[Gateway, ...]:
+    def gateways(
+        self, counters: Counters = NOTHING_COUNTED, envoys: Sequence[Connected] | None = None
+    ) -> tuple[Gateway, ...]:
         """Say how each Gateway stands, and what its Envoy counted if somebody asked it."""
-        envoys = self.connected()
+        envoys = self.connected() if envoys is None else envoys
         proxies = self._proxies()
         refs = sorted(ref for ref in self.outcome.statuses if ref.kind == "Gateway")
         gateways = (self.gateway(ref, envoys, proxies.get(ref.name)) for ref in refs)

@@ -1,61 +1,55 @@
-"""The admin port's front door: how things stand in a few lines, and where the rest is."""
+"""The page: its files, as they lie in the package. What it shows it asks for, by docs/page.md."""
 
-from collections import Counter
-from collections.abc import Iterable
-from html import escape
+from collections.abc import Mapping
+from http import HTTPStatus
+from importlib.resources import files
+from types import MappingProxyType
 
-from legation.standing import Standing
-from legation.written_status import Condition
+import xxhash
+from aiohttp import web
 
-PAGE = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<title>Legation</title>
-<style>body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 48rem; margin: 2rem auto }}</style>
-<h1>Legation</h1>
-<p>{state}</p>
-<ul>{gateways}</ul>
-<p>{findings}</p>
-<p><a href="/api/v1/status">/api/v1/status</a> everything, as JSON
-<br><a href="/metrics">/metrics</a> for Prometheus
-<br><a href="/healthz">/healthz</a>, <a href="/readyz">/readyz</a> for probes
-<br><code>legation status</code> shows the same in a terminal</p>
-</html>
-"""
+from legation.admin.kept import Answer
+
+KINDS = MappingProxyType({
+    "html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml",
+})  # fmt: skip
+# Nothing but this page's own files and answers; no text can become markup or a script.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
 
 
-def page(standing: Standing) -> str:
-    """Write the page; everything that users named is escaped."""
-    gateways = (
-        f"<li>{escape(each.name)}: {escape(_programmed(each.programmed))}{_alarms(each.conditions)}"
-        for each in standing.gateways()
-    )
-    groups = Counter(each.group for each in standing.found())
-    found = ", ".join(f"{number} {escape(group)}" for group, number in sorted(groups.items()))
-    return PAGE.format(
-        state=_state(standing),
-        gateways="\n".join(gateways) or "<li>no Gateway of ours",
-        findings=f"To look at: {found}." if found else "Nothing to look at.",
-    )
+def assets() -> Mapping[str, Answer]:
+    """Read every file of the page, by name."""
+    folder = files("legation.admin") / "assets"
+    found = {each.name: each.read_bytes() for each in folder.iterdir() if each.is_file()}
+    return MappingProxyType({
+        name: Answer(body, f'"{xxhash.xxh3_64_hexdigest(body)}"') for name, body in found.items()
+    })  # fmt: skip
 
 
-def _state(standing: Standing) -> str:
-    if not standing.ready:
-        return "Nothing was read yet."
-    stale = ", ".join(escape(str(each)) for each in standing.stale())
-    return f"Serving what was known; out of date: {stale}." if stale else "Serving."
+class Page:
+    """Answers with the page's files."""
 
+    def __init__(self) -> None:
+        """Have every file at hand."""
+        self._assets = assets()
 
-def _alarms(conditions: Iterable[Condition]) -> str:
-    """Name in red what nobody should miss."""
-    return "".join(
-        f'<br><strong style="color: #b00020">{escape(each.reason)}</strong>: {escape(each.message)}'
-        for each in conditions
-        if each.is_alarm
-    )
+    async def front(self, request: web.Request) -> web.Response:
+        """Answer with the page itself."""
+        return self._answered(request, "page.html")
 
+    async def asset(self, request: web.Request) -> web.Response:
+        """Answer with a file that the page is made of."""
+        return self._answered(request, request.match_info["name"])
 
-def _programmed(condition: Condition | None) -> str:
-    if condition is None:
-        return "not judged yet"
-    return "programmed" if condition.status == "True" else f"not programmed: {condition.message}"
+    def _answered(self, request: web.Request, name: str) -> web.Response:
+        if (found := self._assets.get(name)) is None:
+            raise web.HTTPNotFound(text="the page has no such file\n")
+        headers = {"ETag": found.tag, "Cache-Control": "no-cache"}
+        if request.headers.get("If-None-Match") == found.tag:
+            return web.Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
+        kind = KINDS[name.rpartition(".")[2]]
+        return web.Response(body=found.body, content_type=kind, charset="utf-8", headers=headers)

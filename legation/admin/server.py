@@ -11,20 +11,20 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from legation.addresses import HostPort
 from legation.admin.gauges import StandingGauges
+from legation.admin.maps import Ask, Count, Maps, Question
 from legation.admin.metrics import Telemetry, exposition
-from legation.admin.page import page
+from legation.admin.page import POLICY, Page
 from legation.answers import FROM_NO_PAGE
-from legation.audit import as_json as audit_as_json
-from legation.audit import audited
 from legation.standing import NOTHING_COUNTED, Counters, Standing, as_json
+from translator.world import World
 
-Count = Callable[[], Awaitable[Counters]]
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 SAFE = MappingProxyType({
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+    "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
 })  # fmt: skip
 
 
@@ -33,29 +33,42 @@ async def nobody_counts() -> Counters:
     return NOTHING_COUNTED
 
 
+async def about_nothing(question: Question) -> bytes | None:
+    """Answer about an empty world, where there is none yet."""
+    return question(World())
+
+
 class AdminPort:
     """Answers what may be asked."""
 
     def __init__(
-        self, standing: Standing, telemetry: Telemetry, names: frozenset[str], count: Count = nobody_counts
+        self,
+        standing: Standing,
+        telemetry: Telemetry,
+        names: frozenset[str],
+        count: Count = nobody_counts,
+        ask: Ask = about_nothing,
     ) -> None:
         """Answer from these parts, to those who asked for one of these host names or for an address."""
         self._count = count
         self._standing = standing
         self._telemetry = telemetry
         self._names = names
+        self._page = Page()
+        self._maps = Maps(standing, ask, count)
         telemetry.registry.register(StandingGauges(standing))
 
     def app(self) -> web.Application:
         """Say who answers what."""
         app = web.Application(middlewares=[self._guarded])
         app.add_routes([
-            web.get("/", self._page),
+            web.get("/", self._page.front),
+            web.get("/assets/{name}", self._page.asset),
             web.get("/healthz", self._healthz),
             web.get("/readyz", self._readyz),
             web.get("/metrics", self._metrics),
             web.get("/api/v1/status", self._status),
-            web.get("/api/v1/audit", self._audit),
+            *self._maps.routes(),
         ])  # fmt: skip
         return app
 
@@ -65,8 +78,13 @@ class AdminPort:
         if not (request.headers.keys() >= FROM_NO_PAGE.keys() or self._may_ask(request.url.host or "")):
             text = "ask for this port by an address, or by the name it was given with --admin\n"
             return web.Response(status=HTTPStatus.MISDIRECTED_REQUEST, text=text)
-        answer = await handler(request)
+        try:
+            answer = await handler(request)
+        except web.HTTPException as refusal:
+            refusal.headers.update(SAFE)
+            raise
         answer.headers.update(SAFE)
+        answer.headers.setdefault("Cache-Control", "no-store")
         return answer
 
     def _may_ask(self, host: str) -> bool:
@@ -75,9 +93,6 @@ class AdminPort:
         except ValueError:
             return host.lower() in self._names
         return True
-
-    async def _page(self, _: web.Request) -> web.Response:
-        return web.Response(text=page(self._standing), content_type="text/html")
 
     async def _healthz(self, _: web.Request) -> web.Response:
         return web.Response(text="ok\n")
@@ -97,10 +112,6 @@ class AdminPort:
     async def _status(self, _: web.Request) -> web.Response:
         overview = self._standing.overview(await self._count())
         return web.Response(body=as_json(overview), content_type="application/json")
-
-    async def _audit(self, _: web.Request) -> web.Response:
-        hops = audited(self._standing.outcome.snapshots)
-        return web.Response(body=audit_as_json(hops), content_type="application/json")
 
 
 @asynccontextmanager

@@ -76,8 +76,6 @@ async def test_it_stays_ready_when_the_api_server_is_away_and_says_what_is_out_o
             200,
             "ok\nout of date: Service for 12 s (no answer: <gone>)\n",
         )
-        _, page = await client.get("/")
-        assert "out of date: Service for 12 s (no answer: &lt;gone&gt;)" in page
         _, body = await client.get("/api/v1/status")
     assert read_overview(body.encode()).stale == standing.stale()
 
@@ -136,12 +134,3 @@ async def test_metrics_have_the_names_that_are_documented() -> None:
         "legation_turned_away_total 1.0",
     ):
         assert f"{line}\n" in body
-
-
-async def test_the_page_says_how_things_stand_and_where_the_rest_is() -> None:
-    async with admin(standing_of(SHOP)) as client:
-        status, body = await client.get("/")
-    assert status == 200
-    assert "infra/edge: not programmed" in body
-    assert "/api/v1/status" in body
-    assert "<script" not in body

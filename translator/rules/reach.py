@@ -24,7 +24,8 @@ from translator.world import Index, World
 KINDS = frozenset({*((group, kind) for kind, group in GROUPS.items()), (X_GROUP, "XBackend")})
 
 
-def _targets(route: Route) -> list[Ref]:
+def targets(route: Route) -> list[Ref]:
+    """Name the objects that a route refers to, as backends or besides."""
     refs = (ref for rule in route.spec.rules for ref in (*rule.backend_refs, *_besides(rule)))
     return [
         Ref(ref.kind, Name(ref.namespace or route.metadata.namespace, ref.name))
@@ -40,7 +41,7 @@ def _besides(rule: object) -> Iterator[BackendObjectReference]:
         yield from (each.backend_ref for each in questions.asked(rule))
 
 
-ROUTES_BY_TARGET = {kind: Index(struct, _targets) for kind, struct in ROUTES.items() if kind != "UDPRoute"}
+ROUTES_BY_TARGET = {kind: Index(struct, targets) for kind, struct in ROUTES.items() if kind != "UDPRoute"}
 
 
 @query

@@ -1,0 +1,59 @@
+"""Answers that are dear: each is made once for everybody, and not again sooner than it deserves.
+
+An answer about the world is made between two batches, which wait for it. So one answer is made at a time,
+none twice of the same state, and one that took long is kept for longer: however many pages are open, they
+cost the batches no more than a small part of their time.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from time import monotonic
+from typing import NamedTuple
+
+import xxhash
+from msgspec import Struct
+
+MOST_KEPT = 128
+LONGEST_REST = 15.0  # seconds
+
+
+class Answer(Struct, frozen=True):
+    """A body, and a tag that differs where the body does."""
+
+    body: bytes
+    tag: str
+
+
+class _Kept(NamedTuple):
+    answer: Answer
+    state: object
+    until: float
+
+
+class Kept:
+    """Keeps answers by what was asked."""
+
+    def __init__(self, rest: float = 0.0) -> None:
+        """Begin without any; one that is out of date goes on for `rest` times as long as making it took."""
+        self._rest = rest
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._is_making = asyncio.Lock()
+
+    async def answer(self, asked: str, state: object, make: Callable[[], Awaitable[bytes]]) -> Answer:
+        """Return what was answered in the same state, or a moment ago; else make it."""
+        async with self._is_making:
+            known = self._kept.get(asked)
+            if known is not None and (known.state == state or monotonic() < known.until):
+                self._kept.move_to_end(asked)
+                return known.answer
+            begun = monotonic()
+            body = await make()
+            ended = monotonic()
+            rest = min(self._rest * (ended - begun), LONGEST_REST)
+            made = Answer(body, f'"{xxhash.xxh3_64_hexdigest(body)}"')
+            self._kept[asked] = _Kept(made, state, ended + rest)
+            self._kept.move_to_end(asked)
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+            return made

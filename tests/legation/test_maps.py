@@ -1,0 +1,285 @@
+"""What the page asks, and how it is answered: in words, once for everybody, and never with a secret."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any
+
+import aiohttp
+import pytest
+import yaml
+from aiohttp import web
+from cryptography import x509
+
+from legation.addresses import HostPort
+from legation.admin.kept import Kept
+from legation.admin.maps import LONGEST_SEARCH
+from legation.admin.metrics import Telemetry
+from legation.admin.page import assets
+from legation.admin.server import AdminPort, answering
+from legation.atlas import MOST_AT_ONCE
+from legation.change import Stated
+from legation.checks import REMEDIES
+from legation.folder import Folder, read
+from legation.pump import Workbench, the_time
+from legation.standing import Standing
+from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
+from tests.legation.test_audit import EVERYTHING, policy
+from tests.pki import Authority
+from tests.real_envoy import until
+from translator.rules.gateways import BINDING, Binding
+from translator.world import World
+from xds_server.hub import Hub
+
+ROOTS = Authority("shop roots")
+WEB = Authority("the web").issue(dns=["shop.example"])
+SECRET = yaml.safe_dump({
+    "apiVersion": "v1",
+    "kind": "Secret",
+    "type": "kubernetes.io/tls",
+    "metadata": {"name": "web", "namespace": "infra"},
+    "stringData": {"tls.crt": WEB.chain_pem, "tls.key": WEB.key_pem},
+})  # fmt: skip
+BUNDLE = yaml.safe_dump({
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "roots", "namespace": "shop"},
+    "data": {"ca.crt": ROOTS.pem},
+})  # fmt: skip
+OWN = policy("own", "System").replace(
+    "wellKnownCACertificates: System", "caCertificateRefs: [{group: '', kind: ConfigMap, name: roots}]"
+)
+HTTPS = gateway("web", 443).replace(
+    "port: 443, protocol: HTTP", "port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: web}]}"
+)
+SHOP = together(
+    EVERYTHING, HTTPS, SECRET, BUNDLE, OWN, service("own", 8081), route("own", "own", parent="web")
+)
+
+
+class Running:
+    """An admin port over a world that changes."""
+
+    def __init__(self, session: aiohttp.ClientSession, port: int, take: Callable[[str], None]) -> None:
+        self.session = session
+        self.url = f"http://127.0.0.1:{port}"
+        self.take = take
+
+    async def get(self, path: str) -> Any:  # noqa: ANN401  # whatever JSON says
+        """What is answered, read."""
+        async with self.session.get(f"{self.url}/api/v1/{path}") as answer:
+            assert answer.status == 200, await answer.text()
+            return json.loads(await answer.read())
+
+
+@asynccontextmanager
+async def running(text: str) -> AsyncIterator[Running]:
+    workbench, folder, standing = Workbench(asks_envoys=False), Folder(), Standing(Hub(lambda _: None), dict)
+
+    def take(written: str) -> None:
+        folder.take("a.yaml", read(written, "a.yaml"))
+        here = Stated(BINDING, Binding("127.0.0.1", is_exclusive=True))
+        standing.take(workbench.work((the_time(), here, *folder.changes())))
+
+    async def ask(question: Callable[[World], bytes | None]) -> bytes | None:
+        return question(workbench.world)
+
+    take(text)
+    port = AdminPort(standing, Telemetry(), frozenset({"localhost"}), ask=ask)
+    async with answering(port, HostPort("127.0.0.1", 0)) as number, aiohttp.ClientSession() as session:
+        yield Running(session, number, take)
+
+
+async def test_the_map_sums_up_every_gateway_and_what_is_wrong() -> None:
+    async with running(SHOP) as page:
+        now = await page.get("map")
+    edge, web_gateway = now["gateways"]
+    assert edge["summary"]["grades"] == {
+        "unverified": 1, "any-name": 1, "cleartext": 1, "pinned": 1, "verified": 1, "refused": 1,
+    }  # fmt: skip
+    verdicts = {each["type"]: each["verdict"] for each in edge["conditions"]}
+    assert (verdicts["Programmed"], verdicts["legation.dev/VerificationDegraded"]) == ("good", "alarm")
+    assert web_gateway["bound"] == ["127.0.0.1:443"]
+    assert "BackendTLSPolicy shop/wrong" in {each["object"] for each in now["findings"]}
+
+
+async def test_a_small_gateway_is_answered_whole_with_who_decides_and_until_when() -> None:
+    async with running(SHOP) as page:
+        chart = await page.get("map/infra/web")
+    [port] = chart["landscape"]["ports"]
+    [lane] = port["lanes"]
+    assert (port["speaks"], lane["tls"], lane["listener"]) == ("TLS", "ended", "p443")
+    [host] = chart["tables"][0]["hosts"]
+    [leads] = host["leads"]
+    [way] = leads["action"]["ways"]
+    proving = way["to"]["proving"]
+    assert proving["decidedBy"] == {"kind": "BackendTLSPolicy", "namespace": "shop", "name": "own"}
+    anchor = x509.load_pem_x509_certificate(ROOTS.pem.encode())
+    assert proving["grade"] == "verified"
+    assert datetime.fromisoformat(proving["expires"]) == anchor.not_valid_after_utc
+
+
+async def test_names_of_a_large_gateway_are_answered_when_somebody_asks() -> None:
+    many = (route(f"r{n}", "store", host=f"h{n}.test") for n in range(MOST_AT_ONCE + 1))
+    async with running(together(LEGATION_CLASS, gateway("edge", 80), service("store", 80), *many)) as page:
+        chart = await page.get("map/infra/edge")
+        [table] = chart["tables"]
+        assert len(table["hosts"]) == MOST_AT_ONCE + 1
+        assert {each["leads"] for each in table["hosts"]} == {None}
+        [leads] = await page.get(f"map/infra/edge/leads?table={table['table']}&host=h7.test")
+    assert leads["author"] == "HTTPRoute shop/r7 rule 0"
+
+
+async def test_an_object_says_its_conditions_with_a_remedy_and_what_it_leads_to() -> None:
+    async with running(together(SHOP, route("lost", "gone"))) as page:
+        lost = await page.get("object/HTTPRoute/shop/lost")
+        weak = await page.get("object/BackendTLSPolicy/shop/weak")
+        own = await page.get("object/Service/shop/own")
+    [about] = lost["says"]
+    [bad] = [each for each in about["conditions"] if each["verdict"] == "bad"]
+    assert bad["reason"] == "BackendNotFound"
+    assert bad["remedy"] == REMEDIES["BackendNotFound"]
+    assert lost["leadsTo"] == [{"kind": "Service", "namespace": "shop", "name": "gone"}]
+    assert "alarm" in {each["verdict"] for each in weak["says"][0]["conditions"]}
+    assert {each["kind"] for each in own["ledToBy"]} == {"HTTPRoute", "BackendTLSPolicy"}
+
+
+async def test_trust_tells_subject_fingerprint_dates_and_users() -> None:
+    async with running(SHOP) as page:
+        found = await page.get("trust")
+    by_owner = {each["owner"]["name"]: each for each in found}
+    [anchor] = by_owner["own"]["certificates"]
+    assert anchor["subject"] == "CN=shop roots"
+    assert len(anchor["fingerprint"]) == 64
+    assert anchor["source"] == "ConfigMap shop/roots"
+    assert by_owner["own"]["gateways"] == ["infra/web"]
+    assert by_owner["web"]["purpose"] == "shown to clients"
+    assert len(by_owner["pinned"]["pins"]) == 2
+    assert by_owner["wrong"]["gateways"] == []
+
+
+async def test_searching_finds_words_in_kinds_names_and_hostnames() -> None:
+    async with running(SHOP) as page:
+        by_host = await page.get("search?q=PROVED.test")
+        by_kind = await page.get("search?q=backendtls%20weak")
+        assert await page.get("search?q=") == []
+        assert await page.get(f"search?q={'x' * LONGEST_SEARCH * 2}") == []
+    assert [each["object"]["kind"] for each in by_host] == ["HTTPRoute"]
+    assert [each["object"]["name"] for each in by_kind] == ["weak"]
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("map/infra/nowhere", "there is no Gateway infra/nowhere of this controller"),
+        ("map/infra/%3Cscript%3E", "there is no Gateway infra/<script>"),
+        ("map/infra/edge/leads?table=none&host=a", "there is no route table 'none'"),
+        ("map/infra/nowhere/leads", "there is no route table"),
+        ("object/HTTPRoute/shop/nowhere", "there is no HTTPRoute shop/nowhere"),
+        ("object/Pod/shop/proved", "there is no Pod shop/proved"),
+        ("object/__class__/shop/proved", "there is no __class__ shop/proved"),
+        ("object/GatewayClass/nowhere", "there is no GatewayClass nowhere"),
+    ],
+)
+async def test_what_is_not_there_is_said_in_words_that_no_browser_runs(path: str, words: str) -> None:
+    async with running(SHOP) as page, page.session.get(f"{page.url}/api/v1/{path}") as answer:
+        assert answer.status == 404
+        assert words in await answer.text()
+        assert answer.content_type == "text/plain"
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
+
+
+ADDRESSES = ("map", "map/infra/edge", "map/infra/web", "trust", "envoys", "audit", "object/Secret/infra/web")
+
+
+async def test_no_answer_holds_a_key_or_a_certificate() -> None:
+    async with running(SHOP) as page:
+        for address in ADDRESSES:
+            async with page.session.get(f"{page.url}/api/v1/{address}") as answer:
+                text = await answer.text()
+                assert answer.status == 200
+                assert "PRIVATE" not in text
+                assert "BEGIN" not in text
+                assert WEB.key_pem.splitlines()[1] not in text
+
+
+async def test_an_answer_that_is_the_same_is_not_sent_again_and_one_that_differs_is() -> None:
+    async with running(SHOP) as page:
+        address = f"{page.url}/api/v1/map/infra/edge"
+        async with page.session.get(address) as answer:
+            tag = {"If-None-Match": answer.headers["ETag"]}
+        async with page.session.get(address, headers=tag) as again:
+            assert (again.status, await again.read()) == (304, b"")
+        page.take(SHOP.replace("Permit}", "Forbid}"))
+
+        async def says_so() -> bool:
+            async with page.session.get(address, headers=tag) as changed:
+                return b"InsecureVerificationForbidden" in await changed.read()
+
+        await until(says_so)
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+async def test_nothing_can_be_changed(method: str) -> None:
+    async with running(SHOP) as page:
+        for path in ("/", "/assets/page.js", "/api/v1/map", "/api/v1/search?q=a", "/api/v1/trust"):
+            async with page.session.request(method, f"{page.url}{path}") as answer:
+                assert answer.status == 405
+
+
+async def test_other_pages_are_told_nothing() -> None:
+    async with running(SHOP) as page:
+        from_elsewhere = {"Origin": "https://evil.example"}
+        async with page.session.get(f"{page.url}/api/v1/map", headers=from_elsewhere) as answer:
+            assert not [name for name in answer.headers if name.startswith("Access-Control")]
+            assert answer.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        async with page.session.get(f"{page.url}/api/v1/map", headers={"Host": "evil.example"}) as answer:
+            assert answer.status == 421
+
+
+async def test_the_page_is_made_of_its_own_files_which_a_browser_may_keep() -> None:
+    async with running(SHOP) as page:
+        async with page.session.get(page.url) as front:
+            text = await front.text()
+        assert "<script>" not in text
+        assert "://" not in text
+        for name, known in assets().items():
+            async with page.session.get(f"{page.url}/assets/{name}") as file:
+                assert (file.status, await file.read()) == (200, known.body)
+            tag = {"If-None-Match": known.tag}
+            async with page.session.get(f"{page.url}/assets/{name}", headers=tag) as again:
+                assert again.status == 304
+        async with page.session.get(f"{page.url}/assets/..%2Fserver.py") as other:
+            assert other.status == 404
+
+
+async def test_an_answer_is_made_once_of_one_state_and_rests_as_long_as_it_deserves() -> None:
+    made: list[int] = []
+
+    async def make() -> bytes:
+        made.append(len(made))
+        return str(len(made)).encode()
+
+    fresh, resting = Kept(), Kept(rest=1e9)
+    first = await fresh.answer("a", 1, make)
+    assert await fresh.answer("a", 1, make) is first
+    assert (await fresh.answer("a", 2, make)).tag != first.tag
+    assert made == [0, 1]
+    kept = await resting.answer("a", 1, make)
+    assert await resting.answer("a", 2, make) is kept
+
+
+async def test_an_answer_that_could_not_be_made_is_asked_for_again() -> None:
+    kept = Kept()
+
+    async def fails() -> bytes:
+        raise web.HTTPNotFound
+
+    async def made() -> bytes:
+        return b"there"
+
+    with pytest.raises(web.HTTPNotFound):
+        await kept.answer("a", 1, fails)
+    assert (await kept.answer("a", 1, made)).body == b"there"
