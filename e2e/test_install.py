@@ -1,10 +1,14 @@
-"""Installing by docs/install.md: every command of it runs, what it says comes true, and nothing is left."""
+"""Installing by docs/install.md: every command of it runs, what it says comes true, and nothing is left.
+
+What other pages do in a cluster is done to that installation.
+"""
 
 import asyncio
 import json
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from http.client import HTTPConnection
 from pathlib import Path
@@ -19,6 +23,7 @@ from e2e.cluster.build import Programs
 from e2e.cluster.place import PROJECT, here
 from e2e.kubectl import apply, eventually, kubectl, read, wait_for
 from legation.permissions import of_cluster, of_namespaces, of_own_namespace
+from tests.pages.blocks import blocks
 from tests.pki import Authority
 from tests.real_envoy import running_envoy
 
@@ -246,6 +251,18 @@ async def test_an_envoy_that_somebody_else_runs_is_served(
     async with running_envoy(bootstrap):
         await asyncio.to_thread(eventually, lambda: is_sent_to_https("127.0.0.1"))
     assert complaints("legation-system", "legation") == []
+
+
+@pytest.mark.usefixtures("helm", "cleared")
+def test_what_other_pages_do_in_a_cluster_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FOLDER", str(tmp_path))
+    monkeypatch.setenv("PATH", os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])))
+    follow("Install")
+    pages = (page.relative_to(PROJECT).as_posix() for page in sorted((PROJECT / "docs").rglob("*.md")))
+    found = [block for page in pages for block in blocks(page) if block.said("in a cluster")]
+    assert {block.page for block in found} >= {"docs/operations.md"}
+    for block in found:
+        shell(f"set -e\n{block.text}")
 
 
 @pytest.mark.usefixtures("helm", "cleared")

@@ -56,7 +56,8 @@ class Folder:
         self._write()
 
     def _write(self) -> None:
-        objects = [*self._objects.values(), *self._endpoints()]
+        told = (each for key, each in self._objects.items() if key[0] != "EndpointSlice")
+        objects = [*told, *self._endpoints()]
         named = {f"{'-'.join(_key(each)).replace(':', '-')}.json".lower(): each for each in objects}
         for gone in self.path.glob("*.json"):
             if gone.name not in named:
@@ -73,10 +74,9 @@ class Folder:
             draft.rename(path)
 
     def _endpoints(self) -> Iterator[Manifest]:
-        """Yield where the Services of the page are served, which no page needs to say."""
-        sliced = {_service_of(each) for key, each in self._objects.items() if key[0] == "EndpointSlice"}
+        """Yield where Services are served here, whether a page says where it would be or not."""
         for (kind, namespace, name), each in self._objects.items():
-            if kind == "Service" and name not in sliced and "externalName" not in each["spec"]:
+            if kind == "Service" and "externalName" not in each["spec"]:
                 yield from self._slices(namespace, name, each["spec"]["ports"])
 
     def _slices(self, namespace: str, name: str, ports: Iterable[Manifest]) -> Iterator[Manifest]:
@@ -90,7 +90,3 @@ class Folder:
 def _key(manifest: Manifest) -> Key:
     metadata = manifest["metadata"]
     return manifest["kind"], metadata.get("namespace", ""), metadata["name"]
-
-
-def _service_of(manifest: Manifest) -> str:
-    return str(manifest["metadata"]["labels"]["kubernetes.io/service-name"])
