@@ -11,6 +11,8 @@ from envoy_data_plane.envoy.config.bootstrap.v3 import (
     Bootstrap,
     BootstrapDynamicResources,
     BootstrapStaticResources,
+    LayeredRuntime,
+    RuntimeLayer,
 )
 from envoy_data_plane.envoy.config.cluster.v3 import Cluster, ClusterDiscoveryType, ClusterDnsLookupFamily
 from envoy_data_plane.envoy.config.core.v3 import (
@@ -55,7 +57,8 @@ from envoy_data_plane.envoy.extensions.upstreams.http.v3 import (
     HttpProtocolOptionsExplicitHttpConfig,
 )
 from envoy_data_plane.envoy.type.matcher.v3 import ListStringMatcher, RegexMatcher, StringMatcher
-from envoy_data_plane.google.protobuf import Any
+from envoy_data_plane.google.protobuf import Any, Value
+from envoy_data_plane.google.protobuf import Struct as Fields
 from msgspec import Struct
 
 from legation.addresses import ClientFiles, HostPort, Socket, WatchedFiles
@@ -63,7 +66,7 @@ from legation.identity import nobodys_root
 from legation.overload import overload
 from legation.watched_secrets import IDENTITY, ROOTS, watched
 from legation.yaml_text import yaml_text
-from translator.envoy.upstream_tls import SYSTEM_ROOTS
+from translator.envoy.upstream_tls import LONGEST_PROOF, SYSTEM_ROOTS
 from translator.names import Name
 
 XDS_CLUSTER = "legation"  # the one cluster that does not come from the control plane
@@ -97,6 +100,7 @@ def bootstrap(start: Start) -> Bootstrap:
         static_resources=BootstrapStaticResources(clusters=[_xds_cluster(start)], secrets=_secrets(start)),
         stats_config=StatsConfig(stats_matcher=StatsMatcher(inclusion_list=_patterns(STATS))),
         overload_manager=overload(start.memory),
+        layered_runtime=LayeredRuntime(layers=[RuntimeLayer(name="legation", static_layer=_runtime())]),
     )
 
 
@@ -109,6 +113,12 @@ def as_fields(made: Bootstrap) -> dict[str, object]:
 def as_yaml(made: Bootstrap) -> str:
     """Write a bootstrap as YAML that Envoy reads."""
     return yaml_text(as_fields(made))
+
+
+def _runtime() -> Fields:
+    """Let patterns be as long as the names that backends are to prove."""
+    levels = ("re2.max_program_size.error_level", "re2.max_program_size.warn_level")
+    return Fields(fields={level: Value(number_value=LONGEST_PROOF) for level in levels})
 
 
 def _dynamic() -> BootstrapDynamicResources:

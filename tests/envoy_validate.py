@@ -22,6 +22,7 @@ from google.protobuf import any_pb2, json_format, message, symbol_database
 
 from tests.real_envoy import ENVOY
 from translator.envoy.resource import CLUSTER, ENDPOINTS, LISTENER, ROUTES, SECRET
+from translator.envoy.upstream_tls import LONGEST_PROOF
 
 ANSWERS_WITHIN = 60.0
 SYSTEM_ROOTS = "legation/system-roots"  # what an Envoy of ours finds in its bootstrap under this name
@@ -36,6 +37,17 @@ SKELETON = {
             "transport_api_version": "V3",
             "grpc_services": [{"envoy_grpc": {"cluster_name": CHANNEL}}],
         }
+    },
+    "layered_runtime": {
+        "layers": [
+            {
+                "name": "as in our bootstrap",
+                "static_layer": {
+                    "re2.max_program_size.error_level": LONGEST_PROOF,
+                    "re2.max_program_size.warn_level": LONGEST_PROOF,
+                },
+            }
+        ]
     },
     "static_resources": {
         "clusters": [

@@ -75,6 +75,13 @@ def test_the_static_bootstrap_and_ours_keep_the_same_statistics() -> None:
     ]
 
 
+def test_the_static_bootstrap_and_ours_take_the_same_patterns() -> None:
+    ours = as_fields(bootstrap(Start(EDGE, "edge-1", ADMIN, ADMIN)))
+    [layer] = ours["layeredRuntime"]["layers"]  # type: ignore[index]  # plain JSON
+    [static] = yaml.safe_load(STATIC.read_text())["layered_runtime"]["layers"]
+    assert layer["staticLayer"] == static["static_layer"]
+
+
 def test_roots_are_taken_from_where_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bundle, empty = tmp_path / "bundle.pem", tmp_path / "empty.pem"
     bundle.write_text(Authority("a root").pem)

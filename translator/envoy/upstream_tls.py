@@ -21,6 +21,9 @@ from translator.rules.backends import Protocol
 SYSTEM_ROOTS = "legation/system-roots"  # every bootstrap has it: the roots are those of Envoy's own machine
 VERSIONS = (("1.2", common_pb2.TlsParameters.TLSv1_2), ("1.3", common_pb2.TlsParameters.TLSv1_3))
 
+# Steps of RE2: a pattern has about one for each letter of a name, which has 253 at the most.  Envoy's limit
+# is 100 unless its bootstrap says otherwise.
+LONGEST_PROOF = 300
 ANY_LABEL = "[a-z0-9_-]+"
 
 # A resumed session proves nothing anew: not the chain, not the name, not that the certificate is still valid.

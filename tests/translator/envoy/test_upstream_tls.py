@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Unpack
 
+import pytest
 from msgspec import Struct
 
 from tests.envoy_validate import runnable
@@ -188,3 +189,11 @@ def test_every_setting_is_one_that_envoy_takes() -> None:
             )
         )
     )
+
+
+@pytest.mark.parametrize("first", ["a" * 60, "*"])
+def test_the_longest_name_is_proved_by_a_pattern_that_envoy_takes(first: str) -> None:
+    longest = ".".join([first, *["b" * 60] * 3, "c" * (253 - len(first) - 3 * 61 - 1)])
+    assert len(longest) == 253
+    settings = UpstreamTls("pay.internal", SystemRoots(), (DnsName(longest),))
+    judged(Plans(hops=(Hop(backend("pay", policy="tls"), tls=settings),)))
