@@ -1,12 +1,15 @@
 """What commands have in common when they speak: where to, in which colours, and how they fail."""
 
+from collections.abc import Iterator
 from typing import NoReturn
 
 import typer
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook
 from rich.markup import escape
+from rich.segment import Segment
 
 from legation.addresses import HostPort
+from legation.logs import harmless
 
 PROBLEMS, CANNOT_TELL = 1, 2  # exit codes
 NO_ADDRESS = "write HOST:PORT, such as 127.0.0.1:19080 or [::1]:19080"
@@ -14,7 +17,9 @@ NO_ADDRESS = "write HOST:PORT, such as 127.0.0.1:19080 or [::1]:19080"
 
 def out(*, stderr: bool = False) -> Console:
     """Speak to whoever reads the result, or beside it; coloured on a terminal only."""
-    return Console(stderr=stderr, soft_wrap=True, highlight=False, emoji=False)  # `:ab:` is a fingerprint
+    console = Console(stderr=stderr, soft_wrap=True, highlight=False, emoji=False)  # `:ab:` is a fingerprint
+    console.push_render_hook(_Harmless())
+    return console
 
 
 def fail(what: str, remedy: str = "", code: int = CANNOT_TELL) -> NoReturn:
@@ -24,6 +29,25 @@ def fail(what: str, remedy: str = "", code: int = CANNOT_TELL) -> NoReturn:
     if remedy:
         console.print(f"  {escape(remedy)}")
     raise typer.Exit(code)
+
+
+class _Harmless(RenderHook):
+    """Keeps what people named their objects from steering the terminal of whoever looks at them."""
+
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        """Wrap whatever is about to be written."""
+        return [_Shown(each) for each in renderables]
+
+
+class _Shown:
+    """Something that is written without control characters, save those that `rich` itself adds."""
+
+    def __init__(self, inner: ConsoleRenderable) -> None:
+        self._inner = inner
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        for text, style, control in console.render(self._inner, options):
+            yield Segment(text if control else harmless(text), style, control)
 
 
 def host_port(text: str | HostPort) -> HostPort:
