@@ -132,9 +132,9 @@ class Cluster:
             now = {**self._failures(), **{str(ref): why for ref, why in self._intake.unreadable.items()}}
             for what, why in now.items():
                 if self._said.get(what) != why:
-                    self._log.warning("cannot be read", what=what, why=why)
+                    self._log.warning("cannot be read", **_about(what), why=why)
             for what in self._said.keys() - now.keys():
-                self._log.info("can be read again", what=what)
+                self._log.info("can be read again", **_about(what))
             self._said = now
 
     def _failures(self) -> dict[str, str]:
@@ -150,6 +150,11 @@ class Cluster:
     def _watching(self, kind: type) -> Watching:
         picked = self._fetchers.get(kind)
         return picked.metadata if picked else self._informers[kind]
+
+
+def _about(what: str) -> dict[str, str]:
+    """Say whether it is an object that is spoken of, or all of a kind."""
+    return {"object": what} if " " in what else {"kind": what}
 
 
 def _in_brackets(why: str) -> str:

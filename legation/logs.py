@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from collections.abc import Callable
 from time import monotonic
 from types import TracebackType
 
@@ -41,14 +42,15 @@ def set_up_logs(form: LogFormat = LogFormat.AUTO, *, verbose: bool = False) -> N
 class Rationed:
     """Drops lines beyond the ration of their event, and says with the next one how many were dropped."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         """Begin with nothing said."""
+        self._clock = clock
         self._buckets: dict[str, Bucket] = {}
         self._dropped: dict[str, int] = {}
 
     def __call__(self, _logger: object, _method: str, entry: EventDict) -> EventDict:
         """Let a line pass, or not."""
-        event, now = entry["event"], monotonic()
+        event, now = entry["event"], self._clock()
         if event in RELAYED:
             return entry
         bucket = self._buckets.setdefault(event, Bucket(EACH_EVENT, now))

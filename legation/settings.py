@@ -1,5 +1,6 @@
 """What `legation up` and `legation run` were asked to do."""
 
+from enum import StrEnum
 from pathlib import Path
 
 from msgspec import Struct
@@ -8,6 +9,14 @@ from legation.addresses import HostPort
 
 LOOPBACK = "127.0.0.1"
 ADMIN = HostPort(LOOPBACK, 19080)
+
+
+class LogFormat(StrEnum):
+    """How lines of the log are written."""
+
+    AUTO = "auto"  # for people on a terminal, for machines elsewhere
+    JSON = "json"
+    TEXT = "text"
 
 
 class ServerFiles(Struct, frozen=True):
@@ -30,6 +39,7 @@ class Settings(Struct, frozen=True):
     envoy: Path | None = None  # none is started without one
     check: bool = False
     verbose: bool = False
+    log_format: LogFormat = LogFormat.AUTO
 
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104  # a pod is asked at its own address
@@ -51,6 +61,7 @@ class RunSettings(Struct, frozen=True):
     service: str = SERVICE  # by which proxies in the cluster reach the xDS port
     envoy_image: str = ENVOY_IMAGE
     verbose: bool = False
+    log_format: LogFormat = LogFormat.AUTO
 
     @property
     def is_authority(self) -> bool:

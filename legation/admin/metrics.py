@@ -40,8 +40,9 @@ class Telemetry:
         self._batches.count(outcome)
         self._envoys.keep(outcome)
         for what in outcome.broken.keys() - self._broken:
-            bug = outcome.broken[what].bug
-            self._log.error("a mistake of ours: it stays as it was", what=what, exc_info=bug)
+            mistake = outcome.broken[what]
+            about = {"object": str(mistake.about)} if mistake.about else {}
+            self._log.error("a mistake of ours: it stays as it was", what=what, **about, exc_info=mistake.bug)
         self._broken = frozenset(outcome.broken)
 
     def note(self, report: Report) -> None:
@@ -55,7 +56,7 @@ class Telemetry:
                     envoy=envoy.node,
                     type=short(type_url),
                     resources=sorted(versions),
-                    error=error,
+                    why=error,
                 )
             case Overdue(envoy, _, name, waited):
                 seconds = round(waited, 1)

@@ -9,7 +9,7 @@ import typer
 from legation.addresses import HostPort
 from legation.cli.terminal import fail, host_port
 from legation.cli.xds_files import xds_files
-from legation.settings import ENVOY_IMAGE, RUN_ADMIN, RUN_XDS, SERVICE, RunSettings
+from legation.settings import ENVOY_IMAGE, RUN_ADMIN, RUN_XDS, SERVICE, LogFormat, RunSettings
 
 EXAMPLES = """
 Examples:
@@ -73,6 +73,10 @@ def run(  # noqa: PLR0913  # one argument for each flag
         str, typer.Option(envvar="LEGATION_ENVOY_IMAGE", help="What Envoys run, if parameters do not say.")
     ] = ENVOY_IMAGE,
     verbose: Annotated[bool, typer.Option("--verbose", envvar="LEGATION_VERBOSE", help="Log more.")] = False,
+    log_format: Annotated[
+        LogFormat,
+        typer.Option(envvar="LEGATION_LOG_FORMAT", help="auto: text on a terminal, JSON elsewhere."),
+    ] = LogFormat.AUTO,
 ) -> None:
     """Serve the Gateways of a cluster to their Envoys, and write statuses, until SIGTERM."""
     if kubeconfig is not None and not os.access(kubeconfig, os.R_OK):
@@ -87,6 +91,7 @@ def run(  # noqa: PLR0913  # one argument for each flag
         service=service,
         envoy_image=envoy_image,
         verbose=verbose,
+        log_format=log_format,
     )
     from legation.cli.serving import serve_cluster  # noqa: PLC0415  # slow to import
 

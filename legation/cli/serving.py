@@ -17,7 +17,7 @@ from translator.rules.gateways import CONTROLLER
 
 def serve(settings: Settings) -> None:
     """Serve until there is a reason to stop."""
-    set_up_logs(verbose=settings.verbose)
+    set_up_logs(settings.log_format, verbose=settings.verbose)
     try:
         overview = asyncio.run(up(settings))
     except CannotStartError as error:
@@ -28,7 +28,7 @@ def serve(settings: Settings) -> None:
 
 def serve_cluster(settings: RunSettings) -> None:
     """Serve a cluster until a signal."""
-    set_up_logs(verbose=settings.verbose)
+    set_up_logs(settings.log_format, verbose=settings.verbose)
     try:
         asyncio.run(run(settings))
     except CannotStartError as error:

@@ -11,7 +11,7 @@ from legation.addresses import HostPort
 from legation.cli.terminal import fail, host_port
 from legation.cli.xds_files import needed_xds_files
 from legation.proxies.binary import envoy_path
-from legation.settings import ADMIN, LOOPBACK, Settings
+from legation.settings import ADMIN, LOOPBACK, LogFormat, Settings
 
 EXAMPLES = """
 Examples:
@@ -54,6 +54,9 @@ def up(  # noqa: PLR0913  # one argument for each flag
         bool, typer.Option("--check", help="Exit once every Gateway is programmed or refused.")
     ] = False,
     verbose: Annotated[bool, typer.Option("--verbose", help="Log more.")] = False,
+    log_format: Annotated[
+        LogFormat, typer.Option(help="auto: text on a terminal, JSON elsewhere.")
+    ] = LogFormat.AUTO,
 ) -> None:
     """Watch a folder of manifests and serve it, with one Envoy per Gateway, until Ctrl-C."""
     settings = Settings(
@@ -66,6 +69,7 @@ def up(  # noqa: PLR0913  # one argument for each flag
         envoy=None if no_envoy else _envoy(envoy),
         check=check,
         verbose=verbose,
+        log_format=log_format,
     )
     from legation.cli.serving import serve  # noqa: PLC0415  # slow to import
 

@@ -183,7 +183,7 @@ async def test_an_envoy_gets_only_what_its_certificate_names(tmp_path: Path) -> 
     ):
         xds = (await up.logged("xDS port"))["address"].rpartition(":")[2]
         async with running_envoy(await _bootstrap(tmp_path, xds, *theirs), wait_ready=False):
-            assert "certificate is not for Gateway infra/edge" in (await up.logged("turned away"))["reason"]
+            assert "certificate is not for Gateway infra/edge" in (await up.logged("turned away"))["why"]
         async with running_envoy(await _bootstrap(tmp_path, xds, *ours)):
             await served(port, "one")
 

@@ -9,6 +9,9 @@
 {{- with include "legation.watched" . | fromJsonArray }}
 - {name: LEGATION_WATCH, value: {{ join " " . | quote }}}
 {{- end }}
+{{- if ne .Values.logFormat "auto" }}
+- {name: LEGATION_LOG_FORMAT, value: {{ .Values.logFormat }}}
+{{- end }}
 {{- if .Values.verbose }}
 - {name: LEGATION_VERBOSE, value: "true"}
 {{- end }}
