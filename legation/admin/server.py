@@ -16,6 +16,7 @@ from legation.admin.metrics import Telemetry, exposition
 from legation.admin.page import POLICY, Page
 from legation.answers import FROM_NO_PAGE
 from legation.standing import NOTHING_COUNTED, Counters, Standing, as_json
+from translator.translate import INDEXES
 from translator.world import World
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -25,7 +26,13 @@ SAFE = MappingProxyType({
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
+    "Server": "legation",  # and nothing of what it is made of
 })  # fmt: skip
+
+
+async def _misdirected(_: web.Request) -> web.Response:
+    text = "ask for this port by an address, or by the name it was given with --admin\n"
+    return web.Response(status=HTTPStatus.MISDIRECTED_REQUEST, text=text)
 
 
 async def nobody_counts() -> Counters:
@@ -35,7 +42,7 @@ async def nobody_counts() -> Counters:
 
 async def about_nothing(question: Question) -> bytes | None:
     """Answer about an empty world, where there is none yet."""
-    return question(World())
+    return question(World(INDEXES))
 
 
 class AdminPort:
@@ -75,11 +82,9 @@ class AdminPort:
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Refuse pages of others that had a browser resolve their own name to this address."""
-        if not (request.headers.keys() >= FROM_NO_PAGE.keys() or self._may_ask(request.url.host or "")):
-            text = "ask for this port by an address, or by the name it was given with --admin\n"
-            return web.Response(status=HTTPStatus.MISDIRECTED_REQUEST, text=text)
+        is_ours = request.headers.keys() >= FROM_NO_PAGE.keys() or self._may_ask(request.url.host or "")
         try:
-            answer = await handler(request)
+            answer = await (handler if is_ours else _misdirected)(request)
         except web.HTTPException as refusal:
             refusal.headers.update(SAFE)
             raise
