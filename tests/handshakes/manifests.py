@@ -118,9 +118,10 @@ def trust_bundle(name: str, pem: str) -> Json:
     }
 
 
-def tls_secret(name: str, issued: Issued) -> Json:
-    """Return a Secret with a listener's certificate and key."""
-    data = {"tls.crt": _coded(issued.chain_pem), "tls.key": _coded(issued.key_pem)}
+def tls_secret(name: str, issued: Issued, beside: Mapping[str, str] | None = None) -> Json:
+    """Return a Secret with a certificate and key, and whatever else it is to hold."""
+    held = {"tls.crt": issued.chain_pem, "tls.key": issued.key_pem, **(beside or {})}
+    data = {key: _coded(text) for key, text in held.items()}
     return manifest("Secret", name, "v1", type="kubernetes.io/tls", data=data)
 
 

@@ -74,6 +74,7 @@ class Cast:
             trust_bundle(ROOTS, self.backends.pem),
             tls_secret("shop-example", self._edge),
             tls_secret("edge-client", self._edge),
+            tls_secret("proxy-ssl", self._edge, {"ca.crt": self.backends.pem}),
         ]
 
     def hand_out(self, desk: Path) -> None:
