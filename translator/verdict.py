@@ -10,6 +10,7 @@ T_co = TypeVar("T_co", covariant=True)
 OUR_FAULT = "InternalError"
 MOST_NAMED = 5
 LONGEST_NAMED = 300
+LONGEST_MESSAGE = 8 * 1024  # a quarter of what the API server takes: an object may have many of them
 
 
 class Refused(Struct, frozen=True):
@@ -37,12 +38,18 @@ class Verdict(Struct, Generic[T_co], frozen=True):
 
 def holds(type_: str, reason: str | None = None, message: str = "") -> Condition:
     """Return a condition that is True; its reason is its type where none is given."""
-    return Condition(type_, status=True, reason=reason or type_, message=message)
+    return Condition(type_, status=True, reason=reason or type_, message=legible(message))
 
 
 def fails(type_: str, reason: str, message: str) -> Condition:
     """Return a condition that is False, with the reason and a sentence for the person who reads it."""
-    return Condition(type_, status=False, reason=reason, message=message)
+    return Condition(type_, status=False, reason=reason, message=legible(message))
+
+
+def legible(message: str) -> str:
+    """Leave out of a message what no terminal should be shown, and what is too long for a status."""
+    shown = message if message.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in message)
+    return shown if len(shown) <= LONGEST_MESSAGE else f"{shown[:LONGEST_MESSAGE]}..."
 
 
 def our_fault(what: object) -> Refused:

@@ -21,7 +21,7 @@ from translator.rules.insecure_verification import forbidden, weakness
 from translator.rules.open_ports import open_ports
 from translator.rules.reach import gateways_to
 from translator.rules.status import ParentRef, ParentStatus, PolicyStatus
-from translator.verdict import Condition, Refused, fails, listed
+from translator.verdict import Condition, Refused, fails, legible, listed
 from translator.world import World
 
 MOST_ANCESTORS = 16  # of all controllers together
@@ -144,13 +144,13 @@ def _accepted(judged: Condition, standings: tuple[_Standing, ...]) -> Condition:
         *(note for each in standings for note in each.notes),
     ]
     if not troubles:
-        return Condition(judged.type, judged.status, judged.reason, "; ".join(messages))
+        return Condition(judged.type, judged.status, judged.reason, legible("; ".join(messages)))
     if enforced:
         messages.append(f"{'still enforced' if judged.status else 'fails closed'} for {', '.join(enforced)}")
     reason = min((trouble.reason for trouble in troubles), key=_GRAVEST_FIRST.index)
     if enforced and not judged.status:
         reason = judged.reason
-    return Condition(judged.type, status=False, reason=reason, message="; ".join(messages))
+    return Condition(judged.type, status=False, reason=reason, message=legible("; ".join(messages)))
 
 
 @query

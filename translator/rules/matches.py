@@ -140,5 +140,5 @@ def _wrong_pattern(match: HttpMatch) -> Refused | None:
         patterns.append(match.path.regex)
     for pattern in patterns:
         if (wrong := fault(pattern)) is not None:
-            return Refused("UnsupportedValue", f"regular expression {listed([pattern])} {wrong}")
+            return Refused("UnsupportedValue", f"regular expression {listed([pattern]) or '``'} {wrong}")
     return None

@@ -8,7 +8,7 @@ LONGEST_PROGRAM = 100  # of RE2 instructions: Envoy takes no longer one, and a r
 def fault(pattern: str) -> str | None:
     """Say what is wrong with a regular expression, if anything is."""
     if not pattern:
-        return "is empty: Envoy takes none such; `.*` matches anything"
+        return "is empty: write `.*` for anything"
     options = re2.Options()
     options.log_errors = False
     try:
