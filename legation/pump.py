@@ -14,11 +14,13 @@ from typing import NamedTuple, TypeVar
 
 from msgspec import Struct, structs
 
+from legation.audit_record import Changed, changed
 from legation.change import Put, Stated, written
 from legation.collection import undisturbed
 from legation.deliveries import Heard, delivery
 from legation.notebook import Judged, Notebook
 from legation.permissions import JUDGED
+from legation.proof_changes import Follower, RootsChange, Served
 from legation.proxies.wanted import Wanted, wanted
 from legation.publish import Publisher
 from legation.written_status import read_status
@@ -84,6 +86,9 @@ class Outcome(Struct, frozen=True, eq=False):
     news: frozenset[Ref] = frozenset()  # whose status or generation is not that of the outcome before
     proxies: Mapping[Name, Wanted | None] = MappingProxyType({})
     effort: Effort = Effort()
+    records: tuple[Changed, ...] = ()  # what the batch changed of what backends prove
+    roots: tuple[RootsChange, ...] = ()  # and of what is trusted
+    ends: Mapping[Served, datetime] = MappingProxyType({})
     cause: Cause | None = None  # if a source had news
 
 
@@ -104,6 +109,7 @@ class Workbench:
         self._keeps_what_is_written = keeps_what_is_written
         self._translator = Translator(self.world)
         self._publisher = Publisher()
+        self._follower = Follower()
         self._notebook = Notebook()
         self._proxies: Table[Wanted | None] = Table(self.world.memory, wanted)
         self._served: Mapping[Name, Resources] = MappingProxyType({})
@@ -120,7 +126,13 @@ class Workbench:
         except Exception as bug:  # noqa: BLE001  # our own mistake must not end what is being served
             mistake = {"the translation": Mistake(bug)}
             return structs.replace(
-                self._last, broken=mistake, seconds=0.0, news=frozenset(), effort=self._effort(batch)
+                self._last,
+                broken=mistake,
+                seconds=0.0,
+                news=frozenset(),
+                effort=self._effort(batch),
+                records=(),
+                roots=(),
             )
         if self._doubts(translation.gateways):
             translation = self._translator.translate()
@@ -130,6 +142,7 @@ class Workbench:
         }
         broken = {**translation.broken, **mistakes}
         snapshots = self._publisher.snapshots(translation.gateways)
+        found = self._follower.take(self._publisher.moves, translation.gateways)
         kept = self._notebook.keep(self.world, translation.statuses, written(datetime.now(UTC)))
         took = time.perf_counter() - begun
         self._last = Outcome(
@@ -141,6 +154,9 @@ class Workbench:
             kept.news,
             proxies.values,
             self._effort(batch),
+            changed(self.world, found.hops, batch, datetime.now(UTC)),
+            found.roots,
+            found.ends,
         )
         return self._last
 
@@ -187,6 +203,8 @@ class Workbench:
         kind, name, thing = change
         self.world.put(kind, name, thing)
         self._notebook.touch(Ref(kind.__name__, name))
+        if thing is None:
+            self._follower.forget(Ref(kind.__name__, name))
         if isinstance(thing, Gateway) and self._asks_envoys:
             self._await_envoys(name, thing)
         if kind is Gateway and thing is None:

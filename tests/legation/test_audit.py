@@ -106,6 +106,7 @@ def test_machines_are_told_the_same_by_names_that_stay(tmp_path: Path) -> None:
             "names": [],
             "roots": "",
             "pins": 0,
+            "pinned": [],
         },
     }
     assert len(others) == 5

@@ -37,6 +37,7 @@ class Proof(Struct, frozen=True, rename="camel"):
     names: tuple[str, ...] = ()
     roots: str = ""
     pins: int = 0
+    pinned: tuple[str, ...] = ()  # the pins themselves, those of public keys first
 
 
 def is_weak(name: str) -> bool:
@@ -58,11 +59,12 @@ def proof(body: bytes) -> Proof:
     context = tls_pb2.UpstreamTlsContext()
     cluster.transport_socket.typed_config.Unpack(context)
     asked, roots = _asked(context.common_tls_context)
-    pins = len(asked.verify_certificate_spki) + len(asked.verify_certificate_hash)
+    pinned = (*asked.verify_certificate_spki, *asked.verify_certificate_hash)
     names = tuple(map(proved_name, asked.match_typed_subject_alt_names))
-    found = _found(roots, names, pins)
+    found = _found(roots, names, len(pinned))
     said = Grade(origin["verification"].string_value) if "verification" in origin else found
-    return Proof(min(found, said, key=WORST_FIRST.index), backend, policy, context.sni, names, roots, pins)
+    grade = min(found, said, key=WORST_FIRST.index)
+    return Proof(grade, backend, policy, context.sni, names, roots, len(pinned), pinned)
 
 
 def _asked(common: tls_pb2.CommonTlsContext) -> tuple[common_pb2.CertificateValidationContext, str]:

@@ -5,7 +5,7 @@ from envoy.extensions.transport_sockets.tls.v3 import secret_pb2
 from translator.envoy.encode import encode
 from translator.envoy.resource import Resource
 from translator.memo import query
-from translator.names import Name
+from translator.names import Name, Ref
 from translator.rules import certificates, x_backends
 from translator.rules.backend_tls import (
     Anybody,
@@ -79,3 +79,22 @@ def build_certificate(secret: Name, pair: KeyPair) -> Resource:
     built.tls_certificate.certificate_chain.inline_string = pair.chain
     built.tls_certificate.private_key.inline_string = pair.key
     return Resource(encode(built))
+
+
+def certificates_in(body: bytes) -> str:
+    """Read the certificates out of what is served, roots or a chain; a key is left where it is."""
+    secret = secret_pb2.Secret.FromString(body)
+    if secret.HasField("tls_certificate"):
+        return str(secret.tls_certificate.certificate_chain.inline_string)
+    return str(secret.validation_context.trusted_ca.inline_string)
+
+
+def owner_of(name: str) -> Ref:
+    """Say whose trust or certificate is served under a name."""
+    sort, _, rest = name.partition("/")
+    *kind, namespace, last = rest.split("/")
+    if sort == "clients":
+        return Ref("Gateway", Name(namespace, last.partition(":")[0]))
+    return Ref(
+        kind[0] if kind else "Secret" if sort == "certificate" else "BackendTLSPolicy", Name(namespace, last)
+    )

@@ -114,6 +114,12 @@ def read_bundle(text: str) -> Bundle | Refused:
     return Bundle(tuple(each.anchor for each in certificates if each.standing), (*broken, *useless))
 
 
+def read_certificates(text: str) -> tuple[Anchor, ...]:
+    """Read every certificate of a text that can be read, whatever it may stand above."""
+    found = _certificates(text)
+    return () if isinstance(found, Refused) else tuple(each.anchor for each in found[0])
+
+
 @query
 def lapse(world: World, since: datetime, until: datetime) -> str:
     """Say in words how a validity is not met now; nothing where it is met, or nobody knows the time."""
