@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from itertools import chain
 
+import msgspec
 from msgspec import Struct
 
 from legation.checks import GROUPS, MISTAKE, NOT_OURS, PROBLEMS, REFUSED, REMEDIES, STRICT, UNREAD
@@ -76,6 +77,11 @@ def advice(advised: Advised) -> tuple[Finding, ...]:
 def in_order(found: Iterable[Finding]) -> tuple[Finding, ...]:
     """Put the gravest first, and by object what is alike."""
     return tuple(sorted(found, key=lambda each: each.place))
+
+
+def read_findings(written: bytes) -> tuple[Finding, ...]:
+    """Read what a running process answered."""
+    return msgspec.json.decode(written, type=tuple[Finding, ...])
 
 
 def of_check(check: Check, about: str, field: str, message: str) -> Finding:

@@ -20,6 +20,8 @@ from k8s_watch.answers import Failed
 from k8s_watch.api_server import ApiServer, Call, Load, NoAccessError, RequestError
 from k8s_watch.kind import Place
 from legation.answers import FROM_NO_PAGE, Answers, Told, UnansweredError
+from legation.cluster_checks import of_cluster
+from legation.findings import Finding
 
 OURS = "app.kubernetes.io/name=legation"
 PORT = "admin"
@@ -110,6 +112,10 @@ class Replicas:
             what = f"no replica in namespace {self._namespace} answers"
             raise _unanswered(what, failed[0].failed)
         return Answers(told, tuple(str(each) for each in failed))
+
+    async def look(self) -> tuple[Finding, ...]:
+        """Say what the cluster lacks for this installation to serve."""
+        return await of_cluster(self._server, self._namespace)
 
     async def _found(self) -> list[Replica]:
         try:

@@ -15,10 +15,11 @@ from legation.atlas import Summary, chart, leads, summaries
 from legation.audit import as_json as audit_as_json
 from legation.audit import audited
 from legation.believed import everything_believed
-from legation.findings import Finding
+from legation.findings import Finding, advice, in_order
 from legation.portraits import Said, portrait, said, search
 from legation.proxies.handshakes import Handshakes
 from legation.standing import Counters, Envoy, LastNack, Process, Standing
+from translator.advice.everything import advised
 from translator.names import Name, Ref
 from translator.world import World
 from xds_server.hub import Connected
@@ -101,6 +102,7 @@ class Maps:
             web.get("/api/v1/trust", self._trust),
             web.get("/api/v1/envoys", self._envoys),
             web.get("/api/v1/audit", self._audit),
+            web.get("/api/v1/findings", self._findings),
         )
 
     async def _now(self, request: web.Request) -> web.Response:
@@ -138,6 +140,15 @@ class Maps:
 
     async def _trust(self, request: web.Request) -> web.Response:
         return await self._told(request, lambda world: _encoded(everything_believed(world)), "nothing")
+
+    async def _findings(self, request: web.Request) -> web.Response:
+        """Say all that `legation check` names; advice walks the whole world, so it is given here only."""
+        told = self._standing.found()
+
+        def found(world: World) -> bytes:
+            return msgspec.json.encode(in_order((*told, *advice(advised(world)))))
+
+        return await self._told(request, found, "nothing")
 
     async def _envoys(self, request: web.Request) -> web.Response:
         async def make() -> bytes:

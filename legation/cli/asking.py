@@ -13,6 +13,7 @@ from legation.addresses import HostPort
 from legation.answers import FROM_NO_PAGE, Answers, Told, UnansweredError
 from legation.cli.terminal import fail, out
 from legation.cli.whom import INSTALLED_IN, Cluster, Whom
+from legation.findings import Finding
 from legation.settings import ADMIN
 
 T = TypeVar("T")
@@ -51,15 +52,30 @@ async def _once(whom: Whom, question: str) -> Answers:
 @asynccontextmanager
 async def reached(whom: Whom) -> AsyncGenerator[Ask]:
     """Yield the way to whoever is asked, for as many questions as there are."""
-    admin = whom.admin
-    if admin is None and not whom.cluster and await _listens(ADMIN):
-        admin = ADMIN
+    admin = await _port_of(whom)
     if admin is not None:
         async with aiohttp.ClientSession(timeout=WITHIN, headers=FROM_NO_PAGE) as session:
             yield _Port(session, admin).ask
     else:
         async with _cluster(whom.cluster) as ask:
             yield ask
+
+
+async def look(whom: Whom) -> tuple[Finding, ...]:
+    """Return what a cluster lacks; nothing where a process on a machine is asked."""
+    if await _port_of(whom) is not None:
+        return ()
+    from legation.through_api_server import InCluster, replicas_of  # noqa: PLC0415  # slow to import
+
+    async with replicas_of(InCluster(*_place(whom.cluster))) as replicas:
+        return await replicas.look()
+
+
+async def _port_of(whom: Whom) -> HostPort | None:
+    """Return the admin port that is asked; None where a cluster is."""
+    if whom.admin is None and not whom.cluster and await _listens(ADMIN):
+        return ADMIN
+    return whom.admin
 
 
 class _Port:
@@ -88,10 +104,8 @@ class _Port:
 async def _cluster(cluster: Cluster) -> AsyncGenerator[Ask]:
     from legation.through_api_server import InCluster, replicas_of  # noqa: PLC0415  # slow to import
 
-    file = str(cluster.kubeconfig) if cluster.kubeconfig else None
-    place = InCluster(cluster.namespace or INSTALLED_IN, file, cluster.context or None)
     try:
-        async with replicas_of(place) as replicas:
+        async with replicas_of(InCluster(*_place(cluster))) as replicas:
             yield replicas.ask
     except UnansweredError as error:
         if cluster:
@@ -99,6 +113,12 @@ async def _cluster(cluster: Cluster) -> AsyncGenerator[Ask]:
         what = f"no `legation up` listens at {ADMIN}, and of a cluster: {error}"
         remedy = f"name manifests, --admin HOST:PORT, or a cluster; {error.remedy}"
         raise UnansweredError(what, remedy) from error
+
+
+def _place(cluster: Cluster) -> tuple[str, str | None, str | None]:
+    """Name the namespace, the kubeconfig and the context of an installation."""
+    file = str(cluster.kubeconfig) if cluster.kubeconfig else None
+    return cluster.namespace or INSTALLED_IN, file, cluster.context or None
 
 
 async def _listens(at: HostPort) -> bool:

@@ -1,17 +1,21 @@
 """Shows what is wrong, of manifests or of what runs."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 import typer
 
+from legation.answers import UnansweredError
+from legation.cli.asking import asked, look, understood
 from legation.cli.drawing import print_findings
 from legation.cli.overviews import overview_of
-from legation.cli.terminal import PROBLEMS, fail, out
+from legation.cli.terminal import CANNOT_TELL, PROBLEMS, fail, out
 from legation.cli.whom import Whom
-from legation.findings import Finding, advice, findings, in_order
+from legation.findings import Finding, advice, findings, in_order, read_findings
 from legation.offline import translated
+from legation.proxy_checks import of_proxies
 from translator.advice.everything import advised
 
 
@@ -24,10 +28,23 @@ def written(paths: Sequence[Path]) -> tuple[Finding, ...]:
 
 def served(whom: Whom) -> tuple[Finding, ...]:
     """Return what is wrong with what a process or a cluster serves."""
-    overview = overview_of(whom)
+    try:
+        overview = overview_of(whom)
+    except typer.Exit:
+        print_findings(out(stderr=True), _lacking(whom))  # perhaps nobody answers because of that
+        raise
     if not overview.ready:
         fail("nothing was read yet", "ask again in a moment")
-    return overview.findings
+    first, *_ = asked(whom, "findings", CANNOT_TELL).told  # what replicas are given, they judge alike
+    found = understood(read_findings, first.body)
+    return in_order((*found, *of_proxies(overview), *_lacking(whom)))
+
+
+def _lacking(whom: Whom) -> tuple[Finding, ...]:
+    try:
+        return asyncio.run(look(whom))
+    except UnansweredError:  # there is no way to any cluster
+        return ()
 
 
 def show(found: Sequence[Finding], *, as_json: bool, strict: bool) -> None:

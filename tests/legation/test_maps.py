@@ -20,7 +20,7 @@ from legation.admin.page import assets
 from legation.admin.server import AdminPort, answering
 from legation.atlas import MOST_AT_ONCE
 from legation.change import Stated
-from legation.checks import REMEDIES
+from legation.checks import GROUPS, REMEDIES
 from legation.folder import Folder, read
 from legation.pump import Workbench, the_time
 from legation.standing import Standing
@@ -102,6 +102,15 @@ async def test_the_map_sums_up_every_gateway_and_what_is_wrong() -> None:
     assert (verdicts["Programmed"], verdicts["legation.dev/VerificationDegraded"]) == ("good", "alarm")
     assert web_gateway["bound"] == ["127.0.0.1:443"]
     assert "BackendTLSPolicy shop/wrong" in {each["object"] for each in now["findings"]}
+
+
+async def test_findings_are_what_is_wrong_and_what_is_advised_the_gravest_first() -> None:
+    async with running(together(SHOP, gateway("idle", 81))) as page:
+        found = [(each["group"], each["check"], each["object"]) for each in await page.get("findings")]
+    groups = [group for group, *_ in found]
+    assert groups == sorted(groups, key=GROUPS.index)
+    assert ("refused", "Invalid", "BackendTLSPolicy shop/wrong") in found
+    assert ("without effect", "listener-without-routes", "Gateway infra/idle") in found
 
 
 async def test_a_small_gateway_is_answered_whole_with_who_decides_and_until_when() -> None:

@@ -18,6 +18,7 @@ from legation.cli import asking
 from legation.cli.overviews import together as as_one
 from legation.standing import Envoy, Standing, as_json
 from tests.k8s_watch.faulty_api import write_kubeconfig
+from tests.legation import whole_cluster
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from tests.legation.running import free_port, run
 from tests.legation.test_admin import standing_of
@@ -36,6 +37,7 @@ class Cluster:
         self.pods: dict[str, tuple[int, bool]] = {}
         self.refuses: dict[str, int] = {}  # with which code, by the path's last step
         self.kubeconfig = ""
+        self.rest = whole_cluster.Cluster()
 
     def app(self) -> web.Application:
         """Answer lists of pods, and what is asked of one of them."""
@@ -44,6 +46,7 @@ class Cluster:
             web.get("/api/v1/namespaces/legation-system/pods", self._list),
             web.get("/api/v1/namespaces/elsewhere/pods", self._nobody),
             web.get("/api/v1/namespaces/legation-system/pods/{pod}/proxy/{path:.*}", self._pass_on),
+            web.route("*", "/{path:.*}", self.rest.answer),
         ])  # fmt: skip
         return app
 
@@ -109,7 +112,7 @@ async def test_each_command_asks_the_cluster_that_is_named(cluster: Cluster) -> 
     assert [(code, err) for code, _, err in asked] == [(0, "")] * len(COMMANDS)
     status, found, hops = (json.loads(out) for _, out, _ in asked)
     assert [each["name"] for each in status["gateways"]] == ["infra/edge"]
-    assert found == []
+    assert [(each["check"], each["object"]) for each in found] == [("proxy-absent", "Gateway infra/edge")]
     assert [each["proof"]["backend"] for each in hops] == ["shop/store:80"]
 
 
@@ -120,6 +123,17 @@ async def test_the_exit_code_is_the_same_for_a_cluster_as_for_manifests(
     async with admin_port(standing_of(SHOP)) as port:
         cluster.pods = {"legation-1": (port, True)}
         assert (await here(command, "--kubeconfig", cluster.kubeconfig))[0] == code
+
+
+async def test_check_names_what_the_cluster_lacks_also_where_no_replica_answers(cluster: Cluster) -> None:
+    cluster.rest.unserved = {"gatewayclasses"}
+    async with admin_port(standing_of(FINE)) as port:
+        cluster.pods = {"legation-1": (port, True)}
+        code, out, _ = await here("check", "--kubeconfig", cluster.kubeconfig)
+    assert (code, "GatewayClass is served in none of" in out) == (1, True)
+    cluster.pods = {}
+    code, out, err = await here("check", "--kubeconfig", cluster.kubeconfig)
+    assert (code, out, "GatewayClass is served in none of" in err) == (2, "", True)
 
 
 async def test_a_replica_that_does_not_answer_is_named_and_the_others_are_enough(cluster: Cluster) -> None:
