@@ -114,7 +114,7 @@ class Builder:
 
     def _take_alias(self, anchor: str, line: int) -> str | None:
         if anchor not in self._anchors:
-            return f"has the alias *{anchor[:60]} and no anchor of that name that ends before it"
+            return "has an alias, and no anchor of its name ends before it: put text with a * in quotes"
         value, size = self._anchors[anchor]
         self._aliased += size
         if self._aliased > MOST_ALIASED:
@@ -174,8 +174,8 @@ def _wrong_tag(
 ) -> str | None:
     if event.tag in known:
         return None
-    shown = str(event.tag).replace(_TAG, "!!")[:60]
-    return f"has the tag {shown}, which means nothing here: remove it"
+    # What it says is not repeated: it may be a password that nobody put in quotes.
+    return "has a tag, which means nothing here: remove it, or put text that begins with ! in quotes"
 
 
 def scalar(event: yaml.ScalarEvent) -> bool | int | float | str | None:
