@@ -84,6 +84,7 @@ goldens: .venv/ready ## rewrite the expected results of tests/cases; read the di
 docs: .venv/ready ## rewrite the pages that are made from the code, then build the site: build/site/index.html
 	@$(BIN)/python docs/spec_coverage.py
 	@$(BIN)/python docs/reference.py
+	@$(BIN)/python docs/checks.py
 	$(call say,Building the site)
 	@found=$$($(BIN)/zensical build --strict 2>&1) || { echo "$$found"; exit 1; }
 

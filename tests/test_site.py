@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from docs import reference
+from docs import checks, reference
+from legation.checks import GROUPS
 from legation.proxies.handshakes import OTHERWISE, WHY
 from translator.rules import tls_options
 
@@ -82,6 +83,14 @@ def test_a_page_beside_the_site_links_to_what_is_there(page: str) -> None:
 
 def test_the_reference_is_what_the_code_says() -> None:
     assert reference.PAGE.read_text() == reference.page(), "run `make docs`"
+
+
+def test_the_table_of_checks_is_what_the_code_says_and_each_has_one_name() -> None:
+    assert checks.PAGE.read_text() == checks.page(), "run `make docs`"
+    names = [check.id for check in checks.EVERYTHING]
+    assert len(set(names)) == len(names)
+    assert [name for name in names if checks.page().count(f'<a id="{name}"></a>') != 1] == []
+    assert {*checks.MEANINGS} == {*GROUPS}
 
 
 def test_every_name_of_ours_is_listed() -> None:
