@@ -14,6 +14,7 @@ from legation.admin.gauges import StandingGauges
 from legation.admin.maps import Ask, Count, Maps, Question
 from legation.admin.metrics import Telemetry, exposition
 from legation.admin.page import POLICY, Page
+from legation.admin.tools import Tools
 from legation.answers import FROM_NO_PAGE
 from legation.standing import NOTHING_COUNTED, Counters, Standing, as_json
 from translator.translate import INDEXES
@@ -63,6 +64,7 @@ class AdminPort:
         self._names = names
         self._page = Page()
         self._maps = Maps(standing, ask, count)
+        self._tools = Tools(standing, ask)
         telemetry.registry.register(StandingGauges(standing))
 
     def app(self) -> web.Application:
@@ -76,6 +78,7 @@ class AdminPort:
             web.get("/metrics", self._metrics),
             web.get("/api/v1/status", self._status),
             *self._maps.routes(),
+            *self._tools.routes(),
         ])  # fmt: skip
         return app
 

@@ -19,6 +19,7 @@ from legation.settings import ADMIN
 T = TypeVar("T")
 
 WITHIN = aiohttp.ClientTimeout(total=20, connect=5)
+LONGEST = 200  # characters of somebody's words
 OTHER_VERSION = "use the same version of `legation` for both"
 
 Ask = Callable[[str], Awaitable[Answers]]
@@ -90,8 +91,9 @@ class _Port:
         try:
             async with self._session.get(url) as answer:
                 if answer.status != HTTPStatus.OK:
-                    what, remedy = f"{url} answers {answer.status}", "is it the admin port of `legation up`?"
-                    raise UnansweredError(what, remedy)
+                    words = (await answer.text(errors="replace"))[:LONGEST].strip()
+                    what = f"{url} answers {answer.status}: {words}"
+                    raise UnansweredError(what, "is it the admin port of this version of `legation`?")
                 return Answers((Told("", await answer.read()),))
         except (OSError, aiohttp.ClientError, TimeoutError) as error:
             what = f"nobody answers at {url}: {str(error) or type(error).__name__}"

@@ -14,7 +14,8 @@ from legation.audit import WEAK, Hop, audited, read_hops
 from legation.audit import as_json as audit_as_json
 from legation.cli.asking import asked, understood
 from legation.cli.audit import CANNOT_TELL
-from legation.cli.drawing import columns, print_findings
+from legation.cli.drawing import print_findings
+from legation.cli.sections import columns
 from legation.cli.terminal import fail, out
 from legation.cli.whom import Whom
 from legation.findings import findings

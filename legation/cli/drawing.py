@@ -1,12 +1,12 @@
 """How things stand, drawn for a terminal."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from rich.console import Console, Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from legation.cli.sections import Row, Section, Sections
 from legation.findings import Finding, in_order
 from legation.standing import Attached, Envoy, Gateway, Overview
 from legation.written_status import Condition
@@ -14,58 +14,54 @@ from legation.written_status import Condition
 
 def print_overview(console: Console, overview: Overview) -> None:
     """Show Gateways with their Envoys, routes and policies."""
-    console.print(drawn(overview))
+    console.print(drawn(overview, Sections(sections(overview))))
 
 
-def drawn(overview: Overview) -> RenderableType:
-    """Draw tables for what there is."""
-    parts: list[RenderableType] = [Text(f"out of date: {each}", style="yellow") for each in overview.stale]
-    parts.append(_gateways(overview.gateways))
-    if any(gateway.envoys or gateway.process for gateway in overview.gateways):
-        parts.append(_envoys(overview.gateways))
-    if any(gateway.handshakes for gateway in overview.gateways):
-        parts.append(_handshakes(overview.gateways))
-    for title, attached in (("route", overview.routes), ("policy", overview.policies)):
-        if attached:
-            parts.append(_attached(title, attached))
-    return Group(*parts)
+def drawn(overview: Overview, tables: Sections) -> RenderableType:
+    """Draw tables below what is out of date, if anything is."""
+    stale = (Text(f"out of date: {each}", style="yellow") for each in overview.stale)
+    return Group(*stale, tables)
 
 
-def columns(*titles: str) -> Table:
-    """Begin a table as all commands draw them."""
-    table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)
-    for title in titles:
-        table.add_column(title, overflow="fold")
-    return table
+def sections(overview: Overview) -> tuple[Section, ...]:
+    """Make a table of each sort of thing, of those that are not there, too."""
+    return (
+        Section(("GATEWAY", "AT", "LISTENERS", "STATUS"), tuple(map(_gateway, overview.gateways))),
+        Section(
+            ("ENVOY OF", "NODE", "CONNECTED", "HOLDS", "LAST REJECTION"), tuple(_envoys(overview.gateways))
+        ),
+        Section(("TLS TO", "BY", "HANDSHAKES", "REFUSED"), tuple(_handshakes(overview.gateways))),
+        Section(("ROUTE", "BY", "STATUS"), tuple(_attached(overview.routes))),
+        Section(("POLICY", "BY", "STATUS"), tuple(_attached(overview.policies))),
+    )
 
 
-def _gateways(gateways: tuple[Gateway, ...]) -> Table:
-    table = columns("GATEWAY", "AT", "LISTENERS", "STATUS")
-    for each in gateways:
-        listeners = ", ".join(f"{one.name} ({one.attached_routes})" for one in each.listeners)
-        table.add_row(each.name, "\n".join(each.bound), listeners, _conditions(each.conditions))
-    return table
+def _gateway(each: Gateway) -> Row:
+    listeners = ", ".join(f"{one.name} ({one.attached_routes})" for one in each.listeners)
+    status = _conditions(each.conditions)
+    cells = (Text(each.name), Text("\n".join(each.bound)), Text(listeners), status)
+    return Row(each.name, cells, _signed(cells))
 
 
-def _envoys(gateways: tuple[Gateway, ...]) -> Table:
-    table = columns("ENVOY OF", "NODE", "CONNECTED", "HOLDS", "LAST REJECTION")
+def _envoys(gateways: tuple[Gateway, ...]) -> Iterator[Row]:
     for gateway in gateways:
         for each in gateway.envoys:
-            table.add_row(
-                gateway.name, each.node, f"{each.connected_seconds:.0f} s", _holds(each), _nack(each)
-            )
-        if gateway.process is not None and not gateway.envoys:
-            table.add_row(gateway.name, f"process {gateway.process.pid}", "no", "", gateway.process.last_exit)
-    return table
+            node = f"{each.node} at {each.replica}" if each.replica else each.node
+            holds, nack = Text(_holds(each), style="" if each.current else "yellow"), _nack(each)
+            age = Text(f"{each.connected_seconds:.0f} s")
+            cells = (Text(gateway.name), Text(node), age, holds, Text(nack, style="red"))
+            yield Row(f"{gateway.name} {node}", cells, _signed((holds, Text(nack))))
+        if (process := gateway.process) is not None and not gateway.envoys:
+            said = (gateway.name, f"process {process.pid}", "no", "", process.last_exit)
+            yield Row(f"{gateway.name} process", tuple(map(Text, said)), "\n".join(said))
 
 
-def _handshakes(gateways: tuple[Gateway, ...]) -> Table:
-    table = columns("TLS TO", "BY", "HANDSHAKES", "REFUSED")
+def _handshakes(gateways: tuple[Gateway, ...]) -> Iterator[Row]:
     for gateway in gateways:
         for each in gateway.handshakes:
-            refused = ", ".join(f"{number} {why}" for why, number in each.failed.items())
-            table.add_row(each.backend, gateway.name, str(each.done), Text(refused, style="red"))
-    return table
+            refused = Text(", ".join(f"{number} {why}" for why, number in each.failed.items()), style="red")
+            cells = (Text(each.backend), Text(gateway.name), Text(str(each.done)), refused)
+            yield Row(f"{gateway.name} {each.backend}", cells, refused.plain)
 
 
 def _holds(envoy: Envoy) -> str:
@@ -78,13 +74,19 @@ def _nack(envoy: Envoy) -> str:
     return f"{', '.join(nack.resources)}: {nack.error}" if nack else ""
 
 
-def _attached(title: str, attached: tuple[Attached, ...]) -> Table:
-    table = columns(title.upper(), "BY", "STATUS")
+def _attached(attached: tuple[Attached, ...]) -> Iterator[Row]:
+    """Write one row for each parent or ancestor, the name before the first; there may be none."""
     for each in attached:
-        table.add_row(f"{each.kind} {each.name}", "" if each.by else "nobody", "")
-        for about in each.by:
-            table.add_row("", about.reference, _conditions(about.conditions))
-    return table
+        name = f"{each.kind} {each.name}"
+        if not each.by:
+            yield Row(name, (Text(name), Text("nobody"), Text()), "")
+        for number, about in enumerate(each.by):
+            cells = (Text("" if number else name), Text(about.reference), _conditions(about.conditions))
+            yield Row(f"{name} {about.reference}", cells, _signed(cells))
+
+
+def _signed(cells: Iterable[Text]) -> str:
+    return "\n".join(cell.plain for cell in cells)
 
 
 def _conditions(conditions: tuple[Condition, ...]) -> Text:

@@ -43,6 +43,6 @@ def status(  # noqa: PLR0913  # one argument for each flag
     from legation.cli.watching import watch_live  # noqa: PLC0415  # slow to import
 
     if watch:
-        watch_live(asked, as_json=output is Output.JSON)
+        watch_live(asked, for_machines=output is Output.JSON)
     else:
         show(asked, as_json=output is Output.JSON)

@@ -1,6 +1,7 @@
 """Which object is meant by `KIND/NAMESPACE/NAME`, however its kind is spelt; what is nearly so called."""
 
 from difflib import SequenceMatcher, get_close_matches
+from itertools import islice
 from types import MappingProxyType
 
 from legation.explain.explanation import Unknown
@@ -10,6 +11,7 @@ from translator.world import World
 
 FORM = "KIND/NAMESPACE/NAME or a URL"
 MOST_SIMILAR = 5
+MOST_OFFERED = 200  # to complete what somebody types
 ALIKE = 0.65
 SHORT = MappingProxyType({
     "gc": "GatewayClass",
@@ -47,6 +49,18 @@ def meant(world: World, text: str) -> Ref | Unknown:
 def every(world: World, kind: KindInfo) -> tuple[str, ...]:
     """Name all objects of a kind, as they are asked for."""
     return tuple(_asked_for(kind, name) for name in sorted(world.names(kind.type)))
+
+
+def beginning_with(world: World, text: str) -> tuple[str, ...]:
+    """Name kinds, or objects of a kind that is named, that begin like this, as they are asked for."""
+    spelling, slash, rest = text.partition("/")
+    if not slash:
+        kinds = (each.kind for each in KINDS if world.names(each.type))
+        return tuple(f"{kind.lower()}/" for kind in kinds if kind.lower().startswith(spelling.lower()))
+    kind = _kind(spelling)
+    named = (str(name) for name in sorted(world.names(kind.type))) if kind else ()
+    found = (f"{spelling}/{name}" for name in named if name.startswith(rest))
+    return tuple(islice(found, MOST_OFFERED))
 
 
 def _kind(spelling: str) -> KindInfo | None:

@@ -1,18 +1,25 @@
 """What is said of objects and of requests: whether they are served, by whom, and why not."""
 
+import asyncio
 import json
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 
-from legation.explain.explanation import Door, OfObject, OfRequest, Unknown
+from legation.explain.explanation import Door, OfObject, OfRequest, Unknown, read_explanation
 from legation.explain.question import Question, explained, read_question
 from legation.folder import Folder, read
+from legation.landscape import Answers, Forwards, Redirects, Shares
 from legation.pump import Workbench
 from legation.ways import in_short
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
+from tests.legation.running import Legation, free_port, legation_up
 from tests.legation.test_audit import policy
 from tests.legation.test_cli import run
+from tests.loopback import ask as send
+from tests.loopback import http_backend
+from tests.real_envoy import until
 
 RULES = """\
 apiVersion: gateway.networking.k8s.io/v1
@@ -264,3 +271,71 @@ def test_the_command_writes_json_for_machines(tmp_path: Path) -> None:
     assert found["doors"][0]["place"]["leads"]["action"] == {"does": "redirects", "status": 301}
     code, out, _ = run("explain", "-o", "json", "svc/shop/nothing", str(tmp_path))
     assert (code, json.loads(out)["explains"]) == (2, "nothing")
+
+
+@pytest.mark.envoy
+async def test_where_requests_go_is_what_a_real_envoy_does_with_them(tmp_path: Path) -> None:
+    async with AsyncExitStack() as all_of_it:
+        backends = {
+            name: await all_of_it.enter_async_context(http_backend(name)) for name in ("store", "cart")
+        }
+        port = free_port()
+        served = (service(name, each.port) for name, each in backends.items())
+        text = together(LEGATION_CLASS, gateway("edge", port), *served, RULES, STRANGER)
+        (tmp_path / "a.yaml").write_text(text)
+        running = await all_of_it.enter_async_context(legation_up(tmp_path))
+        admin = (await running.admin()).removeprefix("http://")
+        await until(lambda: _is_programmed(running), within=60)
+        for path, method, *headers in ASKED:
+            what = (f"http://shop.example:{port}{path}", "-X", method, *(f"-H{each}" for each in headers))
+            code, out, err = await asyncio.to_thread(run, "explain", *what, "-o", "json", "--admin", admin)
+            assert code in (0, 1), err
+            found = read_explanation(out.encode())
+            assert isinstance(found, OfRequest)
+            sent = {"Host": "shop.example", **dict(each.split(": ") for each in headers)}
+            answer = await send(port, path, sent, method)
+            assert _expected(found) == (answer.status, answer.body if answer.status == 200 else ""), path
+            assert {each.state for each in found.envoys} == ({"newest"} if found.doors[0].place else set())
+
+
+ASKED = (
+    ("/exact", "POST"),
+    ("/exact", "GET"),
+    ("/exact/", "POST"),
+    ("/cart", "GET", "X-Beta: yes"),
+    ("/cart", "GET", "X-Beta: yes, of course"),
+    ("/cart/", "GET", "x-beta: yes"),
+    ("/cartoon", "GET", "X-Beta: yes"),
+    ("/cart?page=12", "GET"),
+    ("/cart?page=12b", "GET"),
+    ("/cart?page=b&page=1", "GET"),
+    ("/cart?page=1&page=b", "GET"),
+    ("//cart/../x/./../cart//y?page=1", "GET"),
+    ("/./exact", "POST"),
+    ("/exact/..", "POST"),
+    ("/old", "GET"),
+    ("/older", "GET"),
+    ("/gone", "GET"),
+    ("/", "GET"),
+)
+
+
+def _expected(found: OfRequest) -> tuple[int, str]:
+    """Return the status and the backend's name that follow from an explanation."""
+    [door] = found.doors
+    if door.place is None:
+        return 404, ""
+    match door.place.leads.action:
+        case Forwards(ways):
+            [way] = ways
+            assert way.to is not None
+            return 200, way.to.service.name
+        case Redirects(status) | Answers(status):
+            return status, ""
+        case Shares():
+            raise AssertionError
+
+
+async def _is_programmed(running: Legation) -> bool:
+    gateways = (await running.overview()).gateways
+    return [each.programmed.status for each in gateways if each.programmed] == ["True"]

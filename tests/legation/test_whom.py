@@ -11,11 +11,14 @@ from aiohttp import ClientSession, web
 from msgspec import structs
 
 from legation.addresses import HostPort
+from legation.admin.maps import Question
 from legation.admin.metrics import Telemetry
 from legation.admin.server import AdminPort, answering
 from legation.answers import FROM_NO_PAGE, Answers, Told
 from legation.cli import asking
 from legation.cli.overviews import together as as_one
+from legation.folder import Folder, read
+from legation.pump import Workbench
 from legation.standing import Envoy, Standing, as_json
 from tests.k8s_watch.faulty_api import write_kubeconfig
 from tests.legation import whole_cluster
@@ -23,10 +26,11 @@ from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, servic
 from tests.legation.running import free_port, run
 from tests.legation.test_admin import standing_of
 from tests.legation.test_cli import run as run_here
+from xds_server.hub import Hub
 
 SHOP = together(LEGATION_CLASS, gateway("edge", 80), route("store", "store"))
 FINE = together(LEGATION_CLASS, gateway("edge", 80), service("store", 8080), route("store", "store"))
-COMMANDS = ("status", "check", "audit")
+COMMANDS = (("status",), ("check",), ("audit",), ("explain", "httproute/shop/store"))
 ADDRESSED_TO = "cluster.example"  # a name, as API servers pass it on to pods
 
 
@@ -64,7 +68,7 @@ class Cluster:
         if (code := self.refuses.get(pod)) is not None:
             return web.json_response({"message": f"{pod} is away", "code": code}, status=code)
         headers = {"Host": ADDRESSED_TO, **{name: request.headers[name] for name in FROM_NO_PAGE}}
-        url = f"{scheme}://127.0.0.1:{port}/{request.match_info['path']}"
+        url = f"{scheme}://127.0.0.1:{port}/{request.match_info['path']}?{request.query_string}"
         async with ClientSession() as session, session.get(url, headers=headers) as answer:
             return web.Response(status=answer.status, body=await answer.read())
 
@@ -93,9 +97,16 @@ async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
 
 
 @asynccontextmanager
-async def admin_port(standing: Standing) -> AsyncIterator[int]:
-    """Have somebody answer."""
-    port = AdminPort(standing, Telemetry(), frozenset({"localhost"}))
+async def admin_port(text: str) -> AsyncIterator[int]:
+    """Have somebody answer who read these manifests."""
+    folder, workbench, standing = Folder(), Workbench(), Standing(Hub(lambda _: None), dict)
+    folder.take("a.yaml", read(text, "a.yaml"))
+    standing.take(workbench.work(folder.changes()))
+
+    async def ask(question: Question) -> bytes | None:
+        return question(workbench.world)
+
+    port = AdminPort(standing, Telemetry(), frozenset({"localhost"}), ask=ask)
     async with answering(port, HostPort("127.0.0.1", 0)) as number:
         yield number
 
@@ -106,28 +117,30 @@ async def here(*arguments: str) -> tuple[int, str, str]:
 
 
 async def test_each_command_asks_the_cluster_that_is_named(cluster: Cluster) -> None:
-    async with admin_port(standing_of(FINE)) as port:
+    async with admin_port(FINE) as port:
         cluster.pods = {"legation-1": (port, True), "legation-2": (1, False)}
-        asked = [await run(each, "--kubeconfig", cluster.kubeconfig, "-o", "json") for each in COMMANDS]
+        asked = [await run(*each, "--kubeconfig", cluster.kubeconfig, "-o", "json") for each in COMMANDS]
     assert [(code, err) for code, _, err in asked] == [(0, "")] * len(COMMANDS)
-    status, found, hops = (json.loads(out) for _, out, _ in asked)
+    status, found, hops, explained = (json.loads(out) for _, out, _ in asked)
     assert [each["name"] for each in status["gateways"]] == ["infra/edge"]
     assert [(each["check"], each["object"]) for each in found] == [("proxy-absent", "Gateway infra/edge")]
     assert [each["proof"]["backend"] for each in hops] == ["shop/store:80"]
+    assert (explained["served"], explained["object"]["name"]) == (True, "store")
 
 
-@pytest.mark.parametrize(("command", "code"), [("status", 1), ("check", 1), ("audit", 0)])
+@pytest.mark.parametrize(("command", "code"), [("status", 1), ("check", 1), ("audit", 0), ("explain", 1)])
 async def test_the_exit_code_is_the_same_for_a_cluster_as_for_manifests(
     command: str, code: int, cluster: Cluster
 ) -> None:
-    async with admin_port(standing_of(SHOP)) as port:
+    async with admin_port(SHOP) as port:
         cluster.pods = {"legation-1": (port, True)}
-        assert (await here(command, "--kubeconfig", cluster.kubeconfig))[0] == code
+        what = ("httproute/shop/store",) if command == "explain" else ()
+        assert (await here(command, *what, "--kubeconfig", cluster.kubeconfig))[0] == code
 
 
 async def test_check_names_what_the_cluster_lacks_also_where_no_replica_answers(cluster: Cluster) -> None:
     cluster.rest.unserved = {"gatewayclasses"}
-    async with admin_port(standing_of(FINE)) as port:
+    async with admin_port(FINE) as port:
         cluster.pods = {"legation-1": (port, True)}
         code, out, _ = await here("check", "--kubeconfig", cluster.kubeconfig)
     assert (code, "GatewayClass is served in none of" in out) == (1, True)
@@ -137,7 +150,7 @@ async def test_check_names_what_the_cluster_lacks_also_where_no_replica_answers(
 
 
 async def test_a_replica_that_does_not_answer_is_named_and_the_others_are_enough(cluster: Cluster) -> None:
-    async with admin_port(standing_of(FINE)) as port:
+    async with admin_port(FINE) as port:
         cluster.pods = {"legation-1": (port, True), "legation-2": (port, True)}
         cluster.refuses = {"legation-1": 503}
         code, out, err = await here("status", "--kubeconfig", cluster.kubeconfig)
@@ -158,11 +171,15 @@ async def test_a_replica_that_does_not_answer_is_named_and_the_others_are_enough
     ],
 )
 async def test_what_is_in_the_way_to_a_cluster_is_said_with_what_helps(
-    command: str, refuses: dict[str, int], flags: tuple[str, ...], words: tuple[str, ...], cluster: Cluster
+    command: tuple[str, ...],
+    refuses: dict[str, int],
+    flags: tuple[str, ...],
+    words: tuple[str, ...],
+    cluster: Cluster,
 ) -> None:
     cluster.pods, cluster.refuses = {"legation-1": (1, True)}, refuses
-    code, out, err = await here(command, "--kubeconfig", cluster.kubeconfig, *flags)
-    assert (code, out) == (1 if command == "audit" else 2, "")
+    code, out, err = await here(*command, "--kubeconfig", cluster.kubeconfig, *flags)
+    assert (code, out) == (1 if command == ("audit",) else 2, "")
     assert [each for each in words if each not in err] == []
     assert "Traceback" not in err
 
@@ -178,7 +195,7 @@ async def test_where_nothing_is_named_a_process_on_this_machine_comes_before_the
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", cluster.kubeconfig)
-    async with admin_port(standing_of(SHOP)) as there, admin_port(standing_of(FINE)) as ours:
+    async with admin_port(SHOP) as there, admin_port(FINE) as ours:
         cluster.pods = {"legation-1": (there, True)}
         for port, code in ((ours, 0), (free_port(), 1)):
             monkeypatch.setattr(asking, "ADMIN", HostPort("127.0.0.1", port))

@@ -1,0 +1,63 @@
+"""What the commands ask of what runs: explanations, and names to choose from."""
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+
+import msgspec
+from aiohttp import web
+from msgspec import Struct
+
+from legation.admin.maps import Ask
+from legation.admin.maps import Question as Asked
+from legation.explain.explanation import as_json, held_by
+from legation.explain.held import held
+from legation.explain.names import beginning_with
+from legation.explain.question import Question, explained, read_question
+from legation.explain.told import Statuses
+from legation.standing import Standing
+from translator.world import World
+from xds_server.hub import Connected
+from xds_server.snapshot import Snapshot
+
+
+class Seen(Struct, frozen=True, eq=False):
+    """What is known besides the world: what objects say, and what Envoys are offered and hold."""
+
+    statuses: Statuses
+    snapshots: Mapping[str, Snapshot]
+    envoys: tuple[Connected, ...]
+
+
+class Tools:
+    """Answers the commands."""
+
+    def __init__(self, standing: Standing, ask: Ask) -> None:
+        """Ask the world by `ask`."""
+        self._standing = standing
+        self._ask = ask
+
+    def routes(self) -> Iterable[web.RouteDef]:
+        """Say who answers what."""
+        return (
+            web.get("/api/v1/explain", self._explain),
+            web.get("/api/v1/names", self._names),
+        )
+
+    async def _explain(self, request: web.Request) -> web.Response:
+        outcome = self._standing.outcome
+        seen = Seen(outcome.statuses, outcome.snapshots, tuple(self._standing.connected()))
+        return await self._told(partial(_explained, read_question(request.query_string), seen))
+
+    async def _names(self, request: web.Request) -> web.Response:
+        text = request.query.get("of", "")
+        return await self._told(lambda world: msgspec.json.encode(beginning_with(world, text)))
+
+    async def _told(self, question: Asked) -> web.Response:
+        if not self._standing.ready:
+            raise web.HTTPServiceUnavailable(text="nothing was read yet; ask again in a moment\n")
+        return web.Response(body=await self._ask(question), content_type="application/json")
+
+
+def _explained(question: Question, seen: Seen, world: World) -> bytes:
+    found = explained(world, seen.statuses, question)
+    return as_json(held_by(found, held(found, seen.snapshots, seen.envoys)))
