@@ -29,6 +29,7 @@ CONFIGURATION, IDENTITY = Path("/etc/legation/configuration"), Path("/etc/legati
 NOBODY = 65532
 BOOTSTRAP = "bootstrap.json"
 REPLICATED = 2
+WEAKENS_PODS = "container.apparmor.security.beta.kubernetes.io/"  # which no owner of a Gateway has a say in
 LEFT_TO_END = 10  # seconds between the end of a drain and being killed
 
 Manifest = dict[str, object]
@@ -92,7 +93,9 @@ def _deployment(wanted: Wanted, environment: Environment, configuration: dict[st
     labels = belonging(wanted.gateway, wanted.name.name)["labels"]
     asked = wanted.gateway.spec.infrastructure
     written = sha256(json.dumps(configuration, sort_keys=True).encode()).hexdigest()
-    annotations = {**(asked.annotations if asked else {}), "legation.dev/bootstrap": written[:16]}
+    given = asked.annotations if asked else {}
+    annotations = {name: text for name, text in given.items() if not name.startswith(WEAKENS_PODS)}
+    annotations["legation.dev/bootstrap"] = written[:16]
     deployment: Manifest = {
         "selector": _selector(wanted),
         "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 0, "maxSurge": "25%"}},
