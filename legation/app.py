@@ -9,6 +9,7 @@ from pathlib import Path
 
 import structlog
 
+from legation.audit_log import AuditLog, appending
 from legation.change import Stated
 from legation.deliveries import name_in
 from legation.engine import Engine, Surroundings, guard_by, opened
@@ -52,6 +53,9 @@ class Everything:
         self._engine = Engine(Workbench(asks_envoys=asks), around, [self._take])
         self._news = asyncio.Event()
         self._stopping = asyncio.Event()
+        self._audit_log = AuditLog(appending(settings.audit_log)) if settings.audit_log else None
+        if self._audit_log:
+            self._engine.measure(self._audit_log)
         self._begun = self._held = False
         self._proxies: asyncio.Task[None] | None = None
 
@@ -68,7 +72,9 @@ class Everything:
     async def _serve(self, updates: AsyncIterator[Update]) -> Overview:
         """Run every part; at the end Envoys are drained while all else still serves."""
         async with asyncio.TaskGroup() as tasks:
-            serving = [tasks.create_task(part) for part in (*self._engine.work(), self._follow(updates))]
+            parts = (*self._engine.work(), self._follow(updates), *recording)
+            serving = [tasks.create_task(part) for part in parts]
+        recording = (self._audit_log.run(),) if self._audit_log else ()
             self._proxies = tasks.create_task(self._fleet.run())
             await self._until_done()
             overview = self._engine.standing.overview()
@@ -108,6 +114,8 @@ class Everything:
         """Have an Envoy for each Gateway that has something to listen for."""
         if self._settings.envoy is not None:
             listening = (group for group, snapshot in outcome.snapshots.items() if snapshot.entries[LDS])
+        if self._audit_log:
+            self._audit_log.take(outcome)
             self._fleet.want({name_in(group) for group in listening})
         self._news.set()
 

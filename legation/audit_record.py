@@ -6,6 +6,7 @@ Names, fingerprints and pins only: no key, and no certificate, is ever part of i
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from enum import StrEnum
 from importlib.metadata import version
 
 import msgspec
@@ -25,6 +26,21 @@ from translator.world import World
 MOST_CAUSES = 5
 PERMITTING = frozenset({"GatewayParameters", "GatewayClass", "Gateway", "Namespace"})
 LEADING = frozenset({*ROUTES, "Gateway", "ListenerSet", "ReferenceGrant", "GatewayClass"})
+
+
+class Cause(StrEnum):
+    """Why a way to a backend proves something else than before."""
+
+    POLICY_APPLIED = "PolicyApplied"
+    POLICY_GONE = "PolicyGone"
+    OTHER_POLICY = "OtherPolicy"
+    POLICY_CHANGED = "PolicyChanged"
+    CA_CHANGED = "CaChanged"
+    BACKEND_CHANGED = "BackendChanged"
+    PERMISSION_CHANGED = "PermissionChanged"
+    TIME_PASSED = "TimePassed"
+    REACHED = "Reached"
+    NO_LONGER_REACHED = "NoLongerReached"
 
 
 class Strength(Struct, frozen=True, rename="camel"):
@@ -59,7 +75,7 @@ class Changed(Struct, frozen=True, rename="camel", tag="changed", tag_field="rec
     policy: Policy | None
     before: Strength | None
     after: Strength | None
-    why: str
+    why: Cause
     because: tuple[str, ...] = ()
     inherited: bool = False  # it happened before this replica led: another may have written it, too
 
@@ -154,7 +170,7 @@ def _policy(world: World, name: str) -> Policy:
     return Policy(name, meta.generation, meta.resource_version, writer.manager, writer.operation, writer.time)
 
 
-def _cause(world: World, hop: HopChange, touched: frozenset[Ref]) -> tuple[str, frozenset[Ref]]:
+def _cause(world: World, hop: HopChange, touched: frozenset[Ref]) -> tuple[Cause, frozenset[Ref]]:
     """Say why a hop changed, by the first explanation that holds, and which objects of the batch it names."""
     before, after = hop.before, hop.after
     said = after or before
@@ -162,25 +178,25 @@ def _cause(world: World, hop: HopChange, touched: frozenset[Ref]) -> tuple[str, 
     owner = _owner(said.proof.backend)
     leading = frozenset(each for each in touched if each.kind in LEADING or each == owner)
     if before is None or after is None:
-        return ("Reached" if before is None else "NoLongerReached"), leading
+        return (Cause.REACHED if before is None else Cause.NO_LONGER_REACHED), leading
     policies = frozenset(_policy_ref(each.proof.policy) for each in (before, after) if each.proof.policy)
     if before.proof.policy != after.proof.policy:
         return _succession(before.proof.policy, after.proof.policy), touched & (policies | {owner})
     permitting = frozenset(each for each in touched if each.kind in PERMITTING)
     explanations = {
-        "PolicyChanged": touched & policies,
-        "CaChanged": touched & _holders(world, policies, owner),
-        "BackendChanged": touched & {owner},
-        "PermissionChanged": permitting,
+        Cause.POLICY_CHANGED: touched & policies,
+        Cause.CA_CHANGED: touched & _holders(world, policies, owner),
+        Cause.BACKEND_CHANGED: touched & {owner},
+        Cause.PERMISSION_CHANGED: permitting,
     }
     found = next(((why, because) for why, because in explanations.items() if because), None)
-    return found or ("TimePassed", frozenset())
+    return found or (Cause.TIME_PASSED, frozenset())
 
 
-def _succession(before: str, after: str) -> str:
+def _succession(before: str, after: str) -> Cause:
     if not before:
-        return "PolicyApplied"
-    return "OtherPolicy" if after else "PolicyGone"
+        return Cause.POLICY_APPLIED
+    return Cause.OTHER_POLICY if after else Cause.POLICY_GONE
 
 
 def _holders(world: World, policies: Iterable[Ref], owner: Ref) -> frozenset[Ref]:

@@ -9,7 +9,9 @@ import structlog
 from msgspec import Struct
 from prometheus_client.registry import Collector
 
+from legation import trust_news
 from legation.addresses import HostPort
+from legation.admin.expiry_metrics import Expiries
 from legation.admin.gauges import Traffic
 from legation.admin.maps import Count
 from legation.admin.metrics import Telemetry
@@ -82,6 +84,7 @@ class Engine:
 
     def put(self, batch: Batch, received: float | None = None) -> None:
         """Add to the next batch; what is news of a source says when it was received."""
+        self.measure(Expiries(lambda: self.standing.outcome.ends))
         self._pump.put(batch, received)
 
     def announce(self) -> None:
@@ -139,5 +142,6 @@ async def opened(doors: AsyncExitStack, door: AbstractAsyncContextManager[T], wh
     try:
         return await doors.enter_async_context(door)
     except (OSError, RuntimeError) as error:
+        trust_news.log(outcome.roots)
         message = f"{what} cannot be opened: {error}; choose another address or port, or end who has it"
         raise CannotStartError(message) from error

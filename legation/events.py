@@ -19,9 +19,11 @@ from k8s_watch.writer import Happening, Missing, Writer
 from k8s_watch.writer import Outcome as Answer
 from legation.checks import EXPIRY, MISTAKE
 from legation.findings import Fault, faults, in_words
+from legation.proof_changes import RootsChange
 from legation.pump import Outcome
 from legation.rations import Ration, Rations
 from legation.status_writer import Wrote
+from legation.trust_news import happening
 from legation.written_status import read_status
 from translator.names import Ref
 from translator.objects.kinds import KINDS
@@ -36,6 +38,7 @@ BUG = "InternalError"
 OF_A_NAMESPACE = Ration(at_once=25, every=10.0)
 OF_ALL = Ration(at_once=100, every=1.0)
 MOST_WAITING = 200  # while an API server does not answer
+UNLED = 30.0  # seconds: for how long nobody may have led
 SUMMARY = 30.0  # seconds between two lines about what was left out
 
 _KINDS = MappingProxyType({info.kind: info for info in KINDS})
@@ -65,6 +68,7 @@ class Events:
         self._mistakes = _NONE
         self._classes: tuple[Ref, ...] = ()
         self._failure = ""
+        self._untold: deque[tuple[float, RootsChange]] = deque(maxlen=MOST_WAITING)  # while others lead
 
     def note(self, wrote: Wrote) -> None:
         """Take in what whoever leads made an object's status say."""
@@ -72,7 +76,8 @@ class Events:
             self._add(each)
 
     def take(self, outcome: Outcome) -> None:
-        """Take in what went wrong by a mistake of ours, which no status can say."""
+        """Take in what no status can say: mistakes of ours, and who is trusted from now on."""
+        self._hear(outcome.roots)
         before, self._mistakes = self._mistakes, outcome.broken
         if outcome.broken:
             self._classes = tuple(sorted(ref for ref in outcome.judged if ref.kind == "GatewayClass"))
@@ -83,12 +88,28 @@ class Events:
         """Tell, until cancelled; mistakes that another replica told of already are not told again."""
         self._leads = True
         self._confess(self._mistakes)
+        self._catch_up()
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._tell_all())
                 tasks.create_task(self._sum_up())
         finally:
             self._leads = False
+
+    def _hear(self, changes: Iterable[RootsChange]) -> None:
+        for each in changes:
+            if self._leads:
+                self._add(happening(each))
+            else:
+                self._untold.append((_clock(), each))
+
+    def _catch_up(self) -> None:
+        """Tell what changed while perhaps nobody led; where somebody did, the Event is there already."""
+        oldest = _clock() - UNLED
+        for at, each in self._untold:
+            if at >= oldest:
+                self._add(happening(each, once=True))
+        self._untold.clear()
 
     def _confess(self, mistakes: Mapping[str, Mistake]) -> None:
         for what, mistake in mistakes.items():

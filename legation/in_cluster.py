@@ -20,6 +20,7 @@ from k8s_watch.reader import Reader
 from k8s_watch.writer import Writer
 from legation import pump
 from legation.admin.cluster_metrics import ClusterMetrics, Sources
+from legation.audit_log import AuditLog, appending
 from legation.authority import Credential
 from legation.change import Stated, written
 from legation.cluster import Batch, Cluster, Ears
@@ -85,6 +86,9 @@ class Replica:
         self._managed = (
             ManagedMode(settings, ways, self._engine.put, review) if settings.is_authority else None
         )
+        self._audit_log = AuditLog(appending(settings.audit_log)) if settings.audit_log else None
+        if self._audit_log:
+            self._engine.measure(self._audit_log)
         self._begun = False
         self._translated = asyncio.Event()
         self._stopping = asyncio.Event()
@@ -156,6 +160,8 @@ class Replica:
 
     async def _write(self) -> None:
         """Write statuses, once what other replicas know was heard or waited for long enough."""
+            if self._audit_log:
+                tasks.create_task(self._audit_log.run())
         if self._managed:
             await self._others.complete()
         await self._statuses.run()
@@ -201,6 +207,8 @@ class Replica:
     def _api_version(self, kind: type) -> str:
         return self._cluster.api_version(kind)
 
+        if self._audit_log:
+            self._audit_log.take(outcome)
 
 def _candidate() -> str:
     """Name this replica: what comes after it in the same pod is the same to others, and goes on at once."""

@@ -77,6 +77,14 @@ def run(  # noqa: PLR0913  # one argument for each flag
         LogFormat,
         typer.Option(envvar="LEGATION_LOG_FORMAT", help="auto: text on a terminal, JSON elsewhere."),
     ] = LogFormat.AUTO,
+    audit_log: Annotated[
+        str,
+        typer.Option(
+            metavar="PATH|-",
+            envvar="LEGATION_AUDIT_LOG",
+            help="A line for each change of what backends prove, by who leads.",
+        ),
+    ] = "",
 ) -> None:
     """Serve the Gateways of a cluster to their Envoys, and write statuses, until SIGTERM."""
     if kubeconfig is not None and not os.access(kubeconfig, os.R_OK):
@@ -92,6 +100,7 @@ def run(  # noqa: PLR0913  # one argument for each flag
         envoy_image=envoy_image,
         verbose=verbose,
         log_format=log_format,
+        audit_log=audit_log,
     )
     from legation.cli.serving import serve_cluster  # noqa: PLC0415  # slow to import
 

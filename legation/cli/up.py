@@ -57,6 +57,9 @@ def up(  # noqa: PLR0913  # one argument for each flag
     log_format: Annotated[
         LogFormat, typer.Option(help="auto: text on a terminal, JSON elsewhere.")
     ] = LogFormat.AUTO,
+    audit_log: Annotated[
+        str, typer.Option(metavar="PATH|-", help="A line for each change of what backends prove.")
+    ] = "",
 ) -> None:
     """Watch a folder of manifests and serve it, with one Envoy per Gateway, until Ctrl-C."""
     settings = Settings(
@@ -70,6 +73,7 @@ def up(  # noqa: PLR0913  # one argument for each flag
         check=check,
         verbose=verbose,
         log_format=log_format,
+        audit_log=audit_log,
     )
     from legation.cli.serving import serve  # noqa: PLC0415  # slow to import
 

@@ -12,6 +12,9 @@
 {{- if ne .Values.logFormat "auto" }}
 - {name: LEGATION_LOG_FORMAT, value: {{ .Values.logFormat }}}
 {{- end }}
+{{- with .Values.auditLog }}
+- {name: LEGATION_AUDIT_LOG, value: {{ . | quote }}}
+{{- end }}
 {{- if .Values.verbose }}
 - {name: LEGATION_VERBOSE, value: "true"}
 {{- end }}

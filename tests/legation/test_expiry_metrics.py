@@ -1,0 +1,40 @@
+"""When certificates end is told for those that end first, and summed up for all others."""
+
+from datetime import UTC, datetime, timedelta
+
+from legation.admin.expiry_metrics import MOST, NAME, Expiries, told
+from legation.proof_changes import Served
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_each_object_has_one_series_by_gateway_with_its_soonest_end() -> None:
+    ends = {
+        Served("infra/edge", "trust/shop/pay"): START + timedelta(3),
+        Served("infra/edge", "trust/XBackend/shop/pay"): START + timedelta(4),
+        Served("infra/edge", "certificate/infra/web"): START + timedelta(2),
+        Served("infra/edge", "clients/infra/edge"): START + timedelta(6),
+        Served("infra/edge", "clients/infra/edge:8443"): START + timedelta(5),
+    }
+    assert {labels: datetime.fromtimestamp(end, UTC) - START for labels, end in told(ends).items()} == {
+        ("infra/edge", "BackendTLSPolicy", "shop/pay"): timedelta(3),
+        ("infra/edge", "XBackend", "shop/pay"): timedelta(4),
+        ("infra/edge", "Secret", "infra/web"): timedelta(2),
+        ("infra/edge", "Gateway", "infra/edge"): timedelta(5),
+    }
+
+
+def test_beyond_so_many_series_only_the_first_end_of_each_gateway_is_told() -> None:
+    ends = {
+        Served(gateway, f"trust/shop/p{number}"): START + timedelta(number)
+        for gateway in ("infra/a", "infra/b")
+        for number in range(MOST)
+    }
+    [family] = Expiries(lambda: ends).collect()
+    assert family.name == NAME
+    others = {
+        each.labels["gateway"]: each.value for each in family.samples if each.labels["kind"] == "others"
+    }
+    first = (START + timedelta(MOST / 2)).timestamp()
+    assert others == {"infra/a": first, "infra/b": first}
+    assert len(family.samples) == MOST + 2
