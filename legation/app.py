@@ -51,11 +51,11 @@ class Everything:
         asks = settings.envoy is not None or settings.xds is not None
         around = Surroundings(self._fleet.proxies, settings.port_offset, LOCAL_GOODBYE)
         self._engine = Engine(Workbench(asks_envoys=asks), around, [self._take])
-        self._news = asyncio.Event()
-        self._stopping = asyncio.Event()
         self._audit_log = AuditLog(appending(settings.audit_log)) if settings.audit_log else None
         if self._audit_log:
             self._engine.measure(self._audit_log)
+        self._news = asyncio.Event()
+        self._stopping = asyncio.Event()
         self._begun = self._held = False
         self._proxies: asyncio.Task[None] | None = None
 
@@ -71,10 +71,10 @@ class Everything:
 
     async def _serve(self, updates: AsyncIterator[Update]) -> Overview:
         """Run every part; at the end Envoys are drained while all else still serves."""
+        recording = (self._audit_log.run(),) if self._audit_log else ()
         async with asyncio.TaskGroup() as tasks:
             parts = (*self._engine.work(), self._follow(updates), *recording)
             serving = [tasks.create_task(part) for part in parts]
-        recording = (self._audit_log.run(),) if self._audit_log else ()
             self._proxies = tasks.create_task(self._fleet.run())
             await self._until_done()
             overview = self._engine.standing.overview()
@@ -112,10 +112,10 @@ class Everything:
 
     def _take(self, outcome: Outcome) -> None:
         """Have an Envoy for each Gateway that has something to listen for."""
-        if self._settings.envoy is not None:
-            listening = (group for group, snapshot in outcome.snapshots.items() if snapshot.entries[LDS])
         if self._audit_log:
             self._audit_log.take(outcome)
+        if self._settings.envoy is not None:
+            listening = (group for group, snapshot in outcome.snapshots.items() if snapshot.entries[LDS])
             self._fleet.want({name_in(group) for group in listening})
         self._news.set()
 

@@ -40,9 +40,8 @@ class Settings(Struct, frozen=True):
     check: bool = False
     verbose: bool = False
     log_format: LogFormat = LogFormat.AUTO
-
     audit_log: str = ""  # where the audit record goes: a file, or `-`; nowhere without it
-    traces: Traces | None = None
+
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104  # a pod is asked at its own address
 RUN_ADMIN = HostPort(EVERYWHERE, 19080)
@@ -64,9 +63,8 @@ class RunSettings(Struct, frozen=True):
     envoy_image: str = ENVOY_IMAGE
     verbose: bool = False
     log_format: LogFormat = LogFormat.AUTO
-
     audit_log: str = ""  # as above
-    traces: Traces | None = None
+
     @property
     def is_authority(self) -> bool:
         """Whether Gateways get identities of ours, and proxies that show them."""
