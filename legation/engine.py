@@ -80,11 +80,11 @@ class Engine:
         self._announcer = Announcer(self.standing)
         self._pump = Pump(workbench, (self._take, self._telemetry.take, *takers))
         self._watchdog = Watchdog(self._telemetry.registry)
+        self.measure(Expiries(lambda: self.standing.outcome.ends))
         self.measure(Traffic(self.hub, lambda: self._pump.waiting))
 
     def put(self, batch: Batch, received: float | None = None) -> None:
         """Add to the next batch; what is news of a source says when it was received."""
-        self.measure(Expiries(lambda: self.standing.outcome.ends))
         self._pump.put(batch, received)
 
     def announce(self) -> None:
@@ -130,6 +130,7 @@ class Engine:
         self._offers.offer(outcome.snapshots, outcome.cause)
         self.standing.take(outcome)
         self._announcer.announce(outcome.news)
+        trust_news.log(outcome.roots)
         self._deliveries.note()
 
     def _told(self, report: Report) -> None:
@@ -142,6 +143,5 @@ async def opened(doors: AsyncExitStack, door: AbstractAsyncContextManager[T], wh
     try:
         return await doors.enter_async_context(door)
     except (OSError, RuntimeError) as error:
-        trust_news.log(outcome.roots)
         message = f"{what} cannot be opened: {error}; choose another address or port, or end who has it"
         raise CannotStartError(message) from error

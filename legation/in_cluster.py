@@ -155,13 +155,13 @@ class Replica:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._events.run())
             tasks.create_task(self._write())
+            if self._audit_log:
+                tasks.create_task(self._audit_log.run())
             if self._managed:
                 tasks.create_task(self._managed.keep())
 
     async def _write(self) -> None:
         """Write statuses, once what other replicas know was heard or waited for long enough."""
-            if self._audit_log:
-                tasks.create_task(self._audit_log.run())
         if self._managed:
             await self._others.complete()
         await self._statuses.run()
@@ -202,13 +202,13 @@ class Replica:
         if self._managed:
             self._managed.take(outcome)
         self._events.take(outcome)
+        if self._audit_log:
+            self._audit_log.take(outcome)
         self._translated.set()
 
     def _api_version(self, kind: type) -> str:
         return self._cluster.api_version(kind)
 
-        if self._audit_log:
-            self._audit_log.take(outcome)
 
 def _candidate() -> str:
     """Name this replica: what comes after it in the same pod is the same to others, and goes on at once."""
