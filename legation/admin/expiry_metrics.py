@@ -7,11 +7,10 @@ from operator import itemgetter
 
 from prometheus_client.core import GaugeMetricFamily, Metric
 
+from legation.admin.series import MOST, OTHERS
 from legation.proof_changes import Served
 from translator.envoy.secrets import owner_of
 
-MOST = 100  # that have a series of their own: those that end first
-OTHERS = "others"
 NAME = "legation_certificate_expiry_timestamp_seconds"
 
 Labels = tuple[str, str, str]
@@ -38,15 +37,22 @@ class Expiries:
 
 
 def told(ends: Ends) -> dict[Labels, float]:
-    """Return the series: so many at the most, and one more for each Gateway."""
-    soonest: dict[Labels, float] = {}
-    for (gateway, name), end in ends.items():
-        owner = owner_of(name)
-        labels = (gateway, owner.kind, str(owner.name))
-        soonest[labels] = min(end.timestamp(), soonest.get(labels, end.timestamp()))
+    """Return the series: so many at the most, one for each of so many Gateways, and one for all the rest."""
+    owners = ((gateway, owner_of(name), end) for (gateway, name), end in ends.items())
+    soonest = _soonest(
+        ((gateway, owner.kind, str(owner.name)), end.timestamp()) for gateway, owner, end in owners
+    )
     named = dict(nsmallest(MOST, soonest.items(), key=itemgetter(1)))
-    others: dict[Labels, float] = {}
-    for labels in soonest.keys() - named.keys():
-        rest = (labels[0], OTHERS, OTHERS)
-        others[rest] = min(soonest[labels], others.get(rest, soonest[labels]))
-    return named | others
+    by_gateway = _soonest(
+        ((labels[0], OTHERS, OTHERS), end) for labels, end in soonest.items() - named.items()
+    )
+    few = dict(nsmallest(MOST, by_gateway.items(), key=itemgetter(1)))
+    rest = _soonest(((OTHERS, OTHERS, OTHERS), end) for _, end in by_gateway.items() - few.items())
+    return named | few | rest
+
+
+def _soonest(ends: Iterable[tuple[Labels, float]]) -> dict[Labels, float]:
+    found: dict[Labels, float] = {}
+    for labels, end in ends:
+        found[labels] = min(end, found.get(labels, end))
+    return found

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from legation.admin.gauges import StandingGauges
 from legation.admin.metrics import exposition
 from legation.admin.reasons import REASONS, reason
 from legation.admin.series import MOST, OTHERS
+from legation.audit_log import AuditLog
 from legation.change import Put, Stated
 from legation.contact import Contact
 from legation.engine import Engine, Surroundings
@@ -112,12 +114,14 @@ def sources() -> Sources:
 def test_every_metric_is_documented_with_its_type_and_labels_and_every_documented_one_is_there() -> None:
     plant = Plant()
     plant.engine.measure(ClusterMetrics(sources()))
+    plant.engine.measure(AuditLog([].append))
     manifests = "---\n".join((led_to("weak"), WEAK))
     plant.take(translated(manifests))
     seat = plant.connect(GROUP, "edge-0")
     plant.follow(seat)
     moved = translated(manifests.replace("p80, port: 80", "p81, port: 81"))
-    plant.take(msgspec.structs.replace(moved, cause=Cause(1, plant.engine.hub.clock())))
+    ends = {(GROUP, "trust/shop/weak"): datetime.now(UTC)}
+    plant.take(msgspec.structs.replace(moved, cause=Cause(1, plant.engine.hub.clock()), ends=ends))
     plant.follow(seat)
     plant.refuse(GROUP, "cannot bind: Permission denied")
     plant.engine._told(Overdue(Envoy(GROUP, "edge-0"), LDS, f"{GROUP}:80", 5.0))
@@ -146,7 +150,8 @@ def large() -> Outcome:
 
 def test_the_number_of_series_does_not_grow_with_what_users_make(large: Outcome) -> None:
     plant = Plant()
-    plant.take(large)
+    ends = {(group, f"trust/{group}"): datetime.now(UTC) for group in large.snapshots}
+    plant.take(msgspec.structs.replace(large, ends=ends))
     assert len(large.snapshots) == MANY
     for group in large.snapshots:
         plant.refuse(group, f"{group}: no reason that anybody knows")
@@ -162,6 +167,7 @@ def test_the_number_of_series_does_not_grow_with_what_users_make(large: Outcome)
         "legation_rejections_total": MOST + 1,
         "legation_overdue_total": MOST + 1,
         "legation_degraded_hops": 2 * MOST + 1,
+        "legation_certificate_expiry_timestamp_seconds": 2 * MOST + 1,
     }
     shared = {each.name: each.value for each in samples if each.labels.get("gateway") == OTHERS}
     assert shared["legation_envoys"] == MANY - MOST
