@@ -29,8 +29,17 @@ class Output(Enum):
     JSON = "json"
 
 
+def _completed(context: typer.Context, incomplete: str) -> list[str]:
+    from legation.cli.completing import names  # noqa: PLC0415  # slow to import
+
+    return names(context, incomplete)
+
+
 def explain(  # noqa: PLR0913  # one argument for each flag
-    what: Annotated[str, typer.Argument(metavar="KIND/NAMESPACE/NAME|URL", help="What to explain.")],
+    what: Annotated[
+        str,
+        typer.Argument(metavar="KIND/NAMESPACE/NAME|URL", help="What to explain.", autocompletion=_completed),
+    ],
     paths: Annotated[list[Path] | None, typer.Argument(help="Manifests, or folders of them.")] = None,
     *,
     method: Annotated[str, typer.Option("--method", "-X", help="Of the request.")] = "GET",

@@ -8,7 +8,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from legation.cli import audit, bootstrap, check, explain, pin, run, status, translate, up
+from legation.cli import audit, bootstrap, check, completion, explain, pin, run, status, translate, up
 
 # gRPC takes no bound for versions of TLS, only cipher suites of 1.2, and those once, when it is imported:
 # with nothing but one that needs a shared key, which nobody has, 1.3 is all that is left.
@@ -33,6 +33,7 @@ app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
 app.command("status", epilog=status.EXAMPLES)(status.status)
 app.command("audit", epilog=audit.EXAMPLES)(audit.audit)
 app.command("pin", epilog=pin.EXAMPLES)(pin.pin)
+app.command("completion", epilog=completion.EXAMPLES)(completion.completion)
 app.command("bootstrap", epilog=bootstrap.EXAMPLES)(bootstrap.bootstrap)
 
 

@@ -38,10 +38,11 @@ class Sections(Struct, frozen=True):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         """Choose how to draw them."""
         del console
-        for each in self.sections:
-            if each.rows:
-                narrow = options.max_width < NARROW
-                yield from _stacked(each) if narrow else (_table(each, marked=self.marked),)
+        for number, each in enumerate(each for each in self.sections if each.rows):
+            if number:
+                yield Text()
+            narrow = options.max_width < NARROW
+            yield from _stacked(each) if narrow else (_table(each, marked=self.marked),)
 
 
 def columns(*titles: str) -> Table:
@@ -122,8 +123,8 @@ def _stacked(section: Section) -> Iterator[Text]:
     """Write a row's cells below each other, each behind its title, unless it is empty."""
     for row in section.rows:
         head = Text(f"{section.titles[0]} ", style=_style(row) or "bold").append_text(row.cells[0])
-        yield _mark(row).append_text(head) if row.mark else head
+        yield Text().append_text(_mark(row)).append(" ").append_text(head) if row.mark else head
         for title, cell in zip(section.titles[1:], row.cells[1:], strict=True):
             for line in cell.split("\n"):
                 if line.plain:
-                    yield Text(f"{' ' * INDENT}{title.lower()} ", style="dim").append_text(line)
+                    yield Text().append(f"{' ' * INDENT}{title.lower()} ", style="dim").append_text(line)

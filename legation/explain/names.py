@@ -52,15 +52,19 @@ def every(world: World, kind: KindInfo) -> tuple[str, ...]:
 
 
 def beginning_with(world: World, text: str) -> tuple[str, ...]:
-    """Name kinds, or objects of a kind that is named, that begin like this, as they are asked for."""
+    """Name objects that begin like this, as they are asked for; or kinds, as long as there are several."""
     spelling, slash, rest = text.partition("/")
-    if not slash:
-        kinds = (each.kind for each in KINDS if world.names(each.type))
-        return tuple(f"{kind.lower()}/" for kind in kinds if kind.lower().startswith(spelling.lower()))
-    kind = _kind(spelling)
-    named = (str(name) for name in sorted(world.names(kind.type))) if kind else ()
-    found = (f"{spelling}/{name}" for name in named if name.startswith(rest))
-    return tuple(islice(found, MOST_OFFERED))
+    kinds = [
+        each for each in KINDS if each.kind.lower().startswith(spelling.lower()) and world.names(each.type)
+    ]
+    if not slash and len(kinds) > 1:
+        return tuple(f"{each.kind.lower()}/" for each in kinds)
+    kind = _kind(spelling) if slash else next(iter(kinds), None)
+    if kind is None:
+        return ()
+    written = spelling if slash else kind.kind.lower()
+    named = (str(name) for name in sorted(world.names(kind.type)))
+    return tuple(islice((f"{written}/{name}" for name in named if name.startswith(rest)), MOST_OFFERED))
 
 
 def _kind(spelling: str) -> KindInfo | None:

@@ -41,7 +41,18 @@ async def test_the_version_is_told_to_a_shell() -> None:
 def test_help_names_every_command_and_nothing_that_is_not_there_yet() -> None:
     code, out, _ = run("--help")
     assert code == 0
-    for command in ("up", "run", "translate", "check", "explain", "status", "audit", "pin", "bootstrap"):
+    for command in (
+        "up",
+        "run",
+        "translate",
+        "check",
+        "explain",
+        "status",
+        "audit",
+        "pin",
+        "bootstrap",
+        "completion",
+    ):
         assert f" {command} " in out
 
 
@@ -58,7 +69,12 @@ def test_help_names_every_command_and_nothing_that_is_not_there_yet() -> None:
         ),
         ("translate", ["yaml", "json", "tree", "status", "Exit codes", "Examples"]),
         ("check", ["Exit codes: 0 fine, 1 problems, 2 cannot tell", "Examples"]),
-        ("status", ["--watch", "--admin", "Exit codes", "Examples"]),
+        (
+            "status",
+            ["--watch", "--admin", "--kubeconfig", "Whom to ask: with --admin", "Exit codes", "Examples"],
+        ),
+        ("explain", ["--method", "--header", "--context", "Exit codes: 0 served", "Examples"]),
+        ("completion", ["bash|zsh|fish", "Examples"]),
         ("audit", ["--admin", "--cleartext", "Exit codes: 0 every backend is proved", "Examples"]),
         ("pin", ["--server-name", "HOST:PORT|FILE", "Exit codes", "Examples"]),
         ("bootstrap", ["--gateway", "--tls-cert", "--system-roots", "Examples"]),
