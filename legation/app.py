@@ -49,7 +49,9 @@ class Everything:
         binary = settings.envoy or Path()
         self._fleet = Fleet(Launch(binary, home, self._socket, system_roots=roots))
         asks = settings.envoy is not None or settings.xds is not None
-        around = Surroundings(self._fleet.proxies, settings.port_offset, LOCAL_GOODBYE)
+        around = Surroundings(
+            self._fleet.proxies, settings.port_offset, LOCAL_GOODBYE, traces=settings.traces
+        )
         self._engine = Engine(Workbench(asks_envoys=asks), around, [self._take])
         self._audit_log = AuditLog(appending(settings.audit_log)) if settings.audit_log else None
         if self._audit_log:

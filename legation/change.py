@@ -5,7 +5,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from translator.names import Name
+from translator.names import Name, Ref
 from translator.world import Fact, World
 
 T = TypeVar("T")
@@ -17,6 +17,11 @@ class Put(NamedTuple):
     kind: type
     name: Name
     thing: object | None
+    version: str = ""  # of the API server, which nothing is made from
+
+    def __str__(self) -> str:
+        """Name it, and its version if there is one: `Service shop/pay@4711`."""
+        return f"{Ref(self.kind.__name__, self.name)}{'@' if self.version else ''}{self.version}"
 
 
 class Stated(Struct, Generic[T], frozen=True):

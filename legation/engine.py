@@ -19,6 +19,8 @@ from legation.admin.server import AdminPort, answering, nobody_counts
 from legation.announce import Announcer
 from legation.deliveries import Deliveries
 from legation.identity import proven_group, read_proof
+from legation.otlp import Exporter
+from legation.otlp_settings import Traces
 from legation.peers import Others, alone
 from legation.proxies.local import Proxy
 from legation.publish import Offers
@@ -27,7 +29,7 @@ from legation.settings import ServerFiles
 from legation.standing import Standing
 from legation.telling import Telling
 from legation.watchdog import Watchdog
-from translator.names import Name
+from translator.names import Name, Ref
 from translator.world import World
 from xds_server.admission import GroupOf
 from xds_server.feed import Feed
@@ -63,6 +65,7 @@ class Surroundings(Struct, frozen=True):
     goodbye: float = 0.5  # seconds in which Envoys spread over other replicas, where there are any
     others: Callable[[], Others] = alone
     confide: Callable[[Mapping[str, Telling]], None] = lambda _here: None
+    traces: Traces | None = None
 
 
 class Engine:
@@ -73,6 +76,7 @@ class Engine:
         self._around = around
         self._log = structlog.get_logger()
         self._telemetry = Telemetry()
+        self._traces = Exporter(around.traces) if around.traces else None
         self._deliveries = Deliveries(around.others, around.confide)
         self.hub = Hub(self._told)
         self._offers = Offers(self.hub)
@@ -91,6 +95,11 @@ class Engine:
         """Say in the log what changed for the better or the worse."""
         self._announcer.announce()
 
+    def wrote(self, about: Ref) -> None:
+        """Hear that a status was written."""
+        if self._traces:
+            self._traces.tracer.wrote(about)
+
     def ask_again(self) -> None:
         """Ask what Envoys made of what they were sent: other replicas have news of theirs."""
         self._deliveries.note()
@@ -106,7 +115,8 @@ class Engine:
     def work(self) -> tuple[Coroutine[None, None, None], ...]:
         """Give what has to run, each until cancelled."""
         delivering = self._deliveries.run(self.hub, self._pump.put)
-        return (self._pump.run(), self._pump.tell_time(), delivering, self._watchdog.run())
+        tracing = (self._traces.run(),) if self._traces else ()
+        return (self._pump.run(), self._pump.tell_time(), delivering, self._watchdog.run(), *tracing)
 
     async def open_admin(self, doors: AsyncExitStack, admin: HostPort, count: Count = nobody_counts) -> None:
         """Open the port for people and probes."""
@@ -127,7 +137,9 @@ class Engine:
         self._log.info("xDS port", address=str(HostPort(xds.host, number)))
 
     def _take(self, outcome: Outcome) -> None:
-        self._offers.offer(outcome.snapshots, outcome.cause)
+        concerned = self._offers.offer(outcome.snapshots, outcome.cause)
+        if self._traces:
+            self._traces.tracer.offered(outcome, concerned)
         self.standing.take(outcome)
         self._announcer.announce(outcome.news)
         trust_news.log(outcome.roots)
@@ -135,6 +147,8 @@ class Engine:
 
     def _told(self, report: Report) -> None:
         self._telemetry.note(report)
+        if self._traces:
+            self._traces.tracer.note(report)
         self._deliveries.note(report)
 
 

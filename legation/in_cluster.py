@@ -33,7 +33,7 @@ from legation.other_replicas import OtherReplicas, own_service
 from legation.proxies.keeper import Ways
 from legation.pump import Outcome, Workbench, the_time
 from legation.settings import RunSettings
-from legation.status_writer import StatusWriter
+from legation.status_writer import StatusWriter, Wrote
 from translator.objects.kinds import Object
 from translator.rules.bundles import Bundles
 from translator.rules.gateways import CONTROLLER
@@ -70,7 +70,7 @@ class Replica:
         self._log = structlog.get_logger()
         writer = Writer(server, CONTROLLER)
         self._events = Events(writer)
-        self._statuses = StatusWriter(writer, self._api_version, _now, told=self._events.note)
+        self._statuses = StatusWriter(writer, self._api_version, _now, told=self._wrote)
         reader = Reader(server)
         self._cluster = Cluster(reader, Ears(self._read, self._overhear), settings.watched)
         lease = Place("coordination.k8s.io/v1", "leases", settings.namespace, LEASE)
@@ -119,8 +119,13 @@ class Replica:
 
     def _around(self) -> Surroundings:
         if not self._settings.is_authority:
-            return Surroundings(goodbye=SPREAD)
-        return Surroundings(goodbye=SPREAD, others=self._others.known, confide=self._others.confide)
+            return Surroundings(goodbye=SPREAD, traces=self._settings.traces)
+        return Surroundings(
+            goodbye=SPREAD,
+            others=self._others.known,
+            confide=self._others.confide,
+            traces=self._settings.traces,
+        )
 
     def _guard(self) -> Guard | None:
         if self._managed is None:
@@ -205,6 +210,10 @@ class Replica:
         if self._audit_log:
             self._audit_log.take(outcome)
         self._translated.set()
+
+    def _wrote(self, wrote: Wrote) -> None:
+        self._events.note(wrote)
+        self._engine.wrote(wrote.ref)
 
     def _api_version(self, kind: type) -> str:
         return self._cluster.api_version(kind)

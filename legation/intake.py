@@ -61,9 +61,9 @@ class Intake:
         """Take in what an informer tells of its kind."""
         for change in changes:
             match change:
-                case Seen(name=name, thing=thing):
+                case Seen(name=name, version=version, thing=thing):
                     key = kind, Name(*name)
-                    self._put(key, trimmed(thing, self.wishes.values(key)))
+                    self._put(key, trimmed(thing, self.wishes.values(key)), version)
                 case Gone(name=name):
                     self._put((kind, Name(*name)), None)
                 case Unreadable(name=name, why=why):
@@ -78,7 +78,7 @@ class Intake:
         batch, self._batch = self._batch, []
         return batch
 
-    def _put(self, key: Key, thing: Object | None) -> None:
+    def _put(self, key: Key, thing: Object | None, version: str = "") -> None:
         self._unreadable.pop(key, None)
         self._unanswered.discard(key)
         shift = self.wishes.note(key, thing)
@@ -86,7 +86,7 @@ class Intake:
         self._unanswered -= shift.gone
         if key[0] is ClusterTrustBundle and thing is not None:
             self._batch.append(Stated(CLUSTER_TRUST_BUNDLES, value=True))
-        self._batch.append(Put(*key, thing))
+        self._batch.append(Put(*key, thing, version))
         self._batch.extend(Put(*each, None) for each in sorted(shift.gone, key=str))
 
     def _complete(self, kind: type, *, present: bool) -> None:

@@ -85,11 +85,19 @@ class Offers:
         self._hub = hub
         self._offered: Mapping[str, Snapshot] = {}
 
-    def offer(self, snapshots: Mapping[str, Snapshot], cause: Cause | None = None) -> None:
-        """Offer what is new; towards a Gateway that is gone, fall silent: its Envoys keep what they have."""
+    def offer(self, snapshots: Mapping[str, Snapshot], cause: Cause | None = None) -> frozenset[str]:
+        """Offer what is new, and return whose Envoys that concerns.
+
+        Towards a Gateway that is gone, fall silent: its Envoys keep what they have.
+        """
         for group in self._offered.keys() - snapshots.keys():
             self._hub.withdraw(group)
-        for group, snapshot in snapshots.items():
-            if self._offered.get(group) is not snapshot:
-                self._hub.publish(group, snapshot, cause)
+        fresh = {
+            group: snapshot
+            for group, snapshot in snapshots.items()
+            if self._offered.get(group) is not snapshot
+        }
         self._offered = snapshots
+        return frozenset(
+            group for group, snapshot in fresh.items() if self._hub.publish(group, snapshot, cause)
+        )

@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import count
+from itertools import count, islice
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
@@ -42,6 +42,7 @@ from xds_server.snapshot import Snapshot
 
 T = TypeVar("T")
 
+FEW = 10  # objects of a batch that are named
 TICK = 60.0  # seconds between two looks at the clock
 
 # What may hold a certificate that was made a moment ago, and is not valid by a look at the clock before that.
@@ -70,7 +71,9 @@ class Arrival(NamedTuple):
 class Effort(Struct, frozen=True):
     """What one batch was, and what it took."""
 
+    began: float = 0.0  # by the monotonic clock
     changes: int = 0
+    objects: tuple[str, ...] = ()  # the first few of them, as `Kind namespace/name@version`
     queries: int = 0  # that ran
     results: int = 0  # that are remembered since
 
@@ -92,7 +95,7 @@ class Outcome(Struct, frozen=True, eq=False):
     cause: Cause | None = None  # if a source had news
 
 
-Taker = Callable[[Outcome], None]
+Taker = Callable[[Outcome], object]
 
 
 class Workbench:
@@ -118,7 +121,7 @@ class Workbench:
 
     def work(self, batch: Batch) -> Outcome:
         """Apply a batch and translate; a mistake of ours leaves everything as it was, and is named."""
-        begun = time.perf_counter()
+        begun = time.monotonic()
         for change in batch:
             self._apply(change)
         try:
@@ -130,7 +133,7 @@ class Workbench:
                 broken=mistake,
                 seconds=0.0,
                 news=frozenset(),
-                effort=self._effort(batch),
+                effort=self._effort(batch, begun),
                 records=(),
                 roots=(),
             )
@@ -144,7 +147,7 @@ class Workbench:
         snapshots = self._publisher.snapshots(translation.gateways)
         found = self._follower.take(self._publisher.moves, translation.gateways)
         kept = self._notebook.keep(self.world, translation.statuses, written(datetime.now(UTC)))
-        took = time.perf_counter() - begun
+        took = time.monotonic() - begun
         self._last = Outcome(
             snapshots,
             kept.statuses,
@@ -153,16 +156,22 @@ class Workbench:
             kept.judged,
             kept.news,
             proxies.values,
-            self._effort(batch),
+            self._effort(batch, begun),
             changed(self.world, found.hops, batch, datetime.now(UTC)),
             found.roots,
             found.ends,
         )
         return self._last
 
-    def _effort(self, batch: Batch) -> Effort:
+    def _effort(self, batch: Batch, began: float) -> Effort:
         before, self._ran = self._ran, self.world.memory.runs.total()
-        return Effort(len(batch), self._ran - before, len(self.world.memory))
+        return Effort(
+            began=began,
+            changes=len(batch),
+            objects=tuple(islice((str(each) for each in batch if isinstance(each, Put)), FEW)),
+            queries=self._ran - before,
+            results=len(self.world.memory),
+        )
 
     def _doubts(self, gateways: Mapping[Name, Resources]) -> bool:
         """Call no Gateway programmed whose listeners are others than those its Envoys took."""
@@ -200,7 +209,7 @@ class Workbench:
     def _put(self, change: Put) -> None:
         if self._only_speaks(change):
             return
-        kind, name, thing = change
+        kind, name, thing, _ = change
         self.world.put(kind, name, thing)
         self._notebook.touch(Ref(kind.__name__, name))
         if thing is None:

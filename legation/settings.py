@@ -6,6 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from legation.addresses import HostPort
+from legation.otlp_settings import Traces
 
 LOOPBACK = "127.0.0.1"
 ADMIN = HostPort(LOOPBACK, 19080)
@@ -41,6 +42,7 @@ class Settings(Struct, frozen=True):
     verbose: bool = False
     log_format: LogFormat = LogFormat.AUTO
     audit_log: str = ""  # where the audit record goes: a file, or `-`; nowhere without it
+    traces: Traces | None = None
 
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104  # a pod is asked at its own address
@@ -64,6 +66,7 @@ class RunSettings(Struct, frozen=True):
     verbose: bool = False
     log_format: LogFormat = LogFormat.AUTO
     audit_log: str = ""  # as above
+    traces: Traces | None = None
 
     @property
     def is_authority(self) -> bool:

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import grpc
+from aiohttp import web
 from msgspec import Struct
 from opentelemetry.proto.collector.logs.v1 import logs_service_pb2  # type: ignore[import-untyped]  # generated
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2  # type: ignore[import-untyped]  # generated
@@ -70,6 +71,29 @@ async def collecting(shows: Issued | None = None) -> AsyncIterator[Collector]:
         yield Collector(port, logs, spans)
     finally:
         await server.stop(grace=None)
+
+
+@asynccontextmanager
+async def collecting_over_http(answers: int = 200) -> AsyncIterator[Collector]:
+    """Take spans as an OTLP receiver over HTTP does, or refuse them."""
+    spans: asyncio.Queue[Told] = asyncio.Queue()
+
+    async def take(request: web.Request) -> web.Response:
+        told = trace_service_pb2.ExportTraceServiceRequest.FromString(await request.read())
+        for whole in told.resource_spans:
+            for span in (each for part in whole.instrumentation_library_spans for each in part.spans):
+                spans.put_nowait((attributes(whole.resource), span))
+        return web.Response(status=answers)
+
+    app = web.Application()
+    app.add_routes([web.post("/v1/traces", take)])
+    runner = web.AppRunner(app)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, LOOPBACK, 0).start()
+        yield Collector(runner.addresses[0][1], asyncio.Queue(), spans)
+    finally:
+        await runner.cleanup()
 
 
 def attributes(thing: Told) -> dict[str, str]:

@@ -32,6 +32,7 @@ DOORS = {
     "google": ("translator/envoy/", "xds_server/service.py"),
     "grpc": ("xds_server/service.py", "xds_server/feed.py"),
     "kubernetes_asyncio": ("k8s_watch/api_server.py",),
+    "opentelemetry": ("legation/otlp.py",),
 }
 SAYS_NOTHING = {"common", "helpers", "models", "types", "utils"}
 

@@ -74,8 +74,11 @@ class Hub:
         """What is offered to a group now."""
         return self._groups[group].snapshot if group in self._groups else None
 
-    def publish(self, group: str, snapshot: Snapshot, cause: Cause | None = None) -> None:
-        """Offer a new snapshot; equal content disturbs nobody. What becomes of a cause is reported."""
+    def publish(self, group: str, snapshot: Snapshot, cause: Cause | None = None) -> bool:
+        """Offer a new snapshot; equal content disturbs nobody.
+
+        What becomes of a cause is reported, if it is said that somebody is concerned.
+        """
         known = self._group(group)
         names = changed(known.snapshot, snapshot)
         first = known.snapshot is None
@@ -85,9 +88,11 @@ class Hub:
             seat.stream.offer(snapshot, names)
             if names or first:
                 seat.wake()
-        if names and cause is not None:
-            behind = (key for key, seat in known.seats.items() if not seat.stream.is_settled)
-            known.progress.offered(cause, behind)
+        if not names or cause is None:
+            return False
+        behind = {key for key, seat in known.seats.items() if not seat.stream.is_settled}
+        known.progress.offered(cause, behind)
+        return bool(behind)
 
     def review(self, group: str) -> None:
         """Have a group's streams look again whether they are still admitted."""

@@ -1,7 +1,5 @@
 """How far the Envoys of one group are with what was offered to them, change by change."""
 
-from collections.abc import Iterable
-
 from xds_server.report import Cause
 
 MOST = 64  # changes on their way; of more, only the oldest and the newest are followed
@@ -30,12 +28,12 @@ class Progress:
         """What has been on its way for longest."""
         return self._ways[0].cause if self._ways else None
 
-    def offered(self, cause: Cause, behind: Iterable[int]) -> None:
+    def offered(self, cause: Cause, behind: set[int]) -> None:
         """Follow a change, if there is anybody whom it concerns."""
-        if waiting := set(behind):
+        if behind:
             if len(self._ways) == MOST:
                 self._ways.pop()
-            self._ways.append(Way(cause, waiting))
+            self._ways.append(Way(cause, behind))
 
     def sent(self, seat: int) -> list[Cause]:
         """Something was sent to a seat; return the changes of which it is the first that anybody was sent."""

@@ -1,8 +1,11 @@
 """Runs `legation up` and `legation run`, and says by the exit code how it went."""
 
 import asyncio
+import os
 
+import structlog
 import typer
+from msgspec import structs
 
 from legation.app import up
 from legation.cli.drawing import print_findings, print_overview
@@ -10,6 +13,7 @@ from legation.cli.terminal import PROBLEMS, fail, out
 from legation.engine import CannotStartError
 from legation.in_cluster import run
 from legation.logs import set_up_logs
+from legation.otlp_settings import NotUnderstoodError, Traces, traces
 from legation.settings import RunSettings, Settings
 from legation.standing import Overview
 from translator.rules.gateways import CONTROLLER
@@ -19,7 +23,7 @@ def serve(settings: Settings) -> None:
     """Serve until there is a reason to stop."""
     set_up_logs(settings.log_format, verbose=settings.verbose)
     try:
-        overview = asyncio.run(up(settings))
+        overview = asyncio.run(up(structs.replace(settings, traces=_traces())))
     except CannotStartError as error:
         fail(str(error))
     if settings.check:
@@ -30,9 +34,18 @@ def serve_cluster(settings: RunSettings) -> None:
     """Serve a cluster until a signal."""
     set_up_logs(settings.log_format, verbose=settings.verbose)
     try:
-        asyncio.run(run(settings))
+        asyncio.run(run(structs.replace(settings, traces=_traces())))
     except CannotStartError as error:
         fail(str(error))
+
+
+def _traces() -> Traces | None:
+    """Read where traces go; what is meant for other programs, and is not understood, ends none."""
+    try:
+        return traces(os.environ)
+    except NotUnderstoodError as error:
+        structlog.get_logger().warning("traces are not sent", why=str(error))
+        return None
 
 
 def _report(overview: Overview) -> None:

@@ -2,7 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
-from legation.admin.expiry_metrics import MOST, NAME, Expiries, told
+from legation.admin.expiry_metrics import NAME, Expiries, told
+from legation.admin.series import MOST
 from legation.proof_changes import Served
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

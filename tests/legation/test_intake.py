@@ -96,7 +96,7 @@ def test_a_kind_that_appears_later_is_said_to_be_there_with_its_first_object() -
     intake.take(ClusterTrustBundle, [put(ObjectName("", "all"), bundle)])
     assert intake.hand_on() == [
         change.Stated(CLUSTER_TRUST_BUNDLES, value=True),
-        change.Put(ClusterTrustBundle, Name("", "all"), bundle),
+        change.Put(ClusterTrustBundle, Name("", "all"), bundle, "7"),
     ]
 
 
