@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
 from http import HTTPStatus
 from importlib.metadata import version
 from time import time
@@ -15,11 +16,11 @@ from legation.atlas import Summary, chart, leads, summaries
 from legation.audit import as_json as audit_as_json
 from legation.audit import audited
 from legation.believed import everything_believed
-from legation.findings import Finding, advice, in_order
+from legation.findings import Finding, advice, in_order, read_findings
 from legation.portraits import Said, portrait, said, search
 from legation.proxies.handshakes import Handshakes
 from legation.standing import Counters, Envoy, LastNack, Process, Standing
-from translator.advice.everything import advised
+from translator.advice.everything import ASKED, answered
 from translator.names import Name, Ref
 from translator.world import World
 from xds_server.hub import Connected
@@ -88,6 +89,7 @@ class Maps:
         self._ask = ask
         self._count = count
         self._kept = Kept(REST)
+        self._advised = Kept(REST)
         self._fresh = Kept()
 
     def routes(self) -> Iterable[web.RouteDef]:
@@ -143,12 +145,14 @@ class Maps:
 
     async def _findings(self, request: web.Request) -> web.Response:
         """Say all that `legation check` names; advice walks the whole world, so it is given here only."""
-        told = self._standing.found()
+        told, state = self._standing.found(), (self._standing.outcome, self._standing.problems)
 
-        def found(world: World) -> bytes:
-            return msgspec.json.encode(in_order((*told, *advice(advised(world)))))
+        async def make() -> bytes:
+            parts = [await self._ask(partial(_advice, title)) for title in ASKED]  # changes pass in between
+            advised = (each for part in parts for each in read_findings(part or b"[]"))
+            return msgspec.json.encode(in_order((*told, *advised)))
 
-        return await self._told(request, found, "nothing")
+        return _answered(request, await self._advised.answer(request.path, state, make))
 
     async def _envoys(self, request: web.Request) -> web.Response:
         async def make() -> bytes:
@@ -177,6 +181,10 @@ class Maps:
 
         state = (self._standing.outcome, self._standing.problems)
         return _answered(request, await self._kept.answer(request.path_qs, state, make))
+
+
+def _advice(title: str, world: World) -> bytes:
+    return msgspec.json.encode(advice(answered(world, title)))
 
 
 def _answered(request: web.Request, answer: Answer) -> web.Response:

@@ -7,7 +7,7 @@ from translator.advice.ways import Way, ways
 from translator.names import ServicePort
 from translator.objects import service
 from translator.objects.endpoint_slice import EndpointSlice
-from translator.rules.backends import CLEAR, Traffic
+from translator.rules.backends import CLEAR, Backend, Traffic
 from translator.rules.endpoints import endpoints, service_port
 from translator.rules.open_ports import GROUPS, open_ports
 from translator.world import World
@@ -41,12 +41,16 @@ OPENED = frozenset(
 
 def backends(world: World) -> Iterator[Advice]:
     """Tell of each port once, with the first way there."""
-    told: set[tuple[str, ServicePort]] = set()
+    seen: set[tuple[Backend, Traffic]] = set()
+    told: set[tuple[Check, ServicePort]] = set()
     for way in ways(world):
-        for check, message in _remarks(world, way):
-            if (check.id, way.backend.port) not in told:
-                told.add((check.id, way.backend.port))
-                yield Advice(check, way.backend.port.owner, _field(world, way.backend.port), message)
+        port, kind = way.backend.port, (way.backend, way.traffic)
+        found = _remarks(world, way) if kind not in seen else ()
+        seen.add(kind)
+        for check, message in found:
+            if (check, port) not in told:
+                told.add((check, port))
+                yield Advice(check, port.owner, _field(world, port), message)
 
 
 def _remarks(world: World, way: Way) -> Iterator[tuple[Check, str]]:

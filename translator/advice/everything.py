@@ -1,5 +1,6 @@
 """All advice about a world: what it is given with, and in which order."""
 
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
@@ -43,15 +44,20 @@ class Advised(Struct, frozen=True, eq=False):
 
 def advised(world: World) -> Advised:
     """Walk the whole world once: for whoever asks now and then, and never for one change."""
-    found: list[Advice] = []
-    broken: dict[str, Exception] = {}
-    for title, ask in ASKED.items():
-        try:
-            found += ask(world)
-        except Exception as bug:  # noqa: BLE001  # our own mistake: all other questions are answered
-            broken[title] = bug
-    world.memory.sweep()  # else the next change would pay for what only was asked here
-    return Advised(tuple(sorted(found, key=_place)), broken)
+    parts = [answered(world, title) for title in ASKED]
+    found = sorted((each for part in parts for each in part.found), key=_place)
+    return Advised(tuple(found), dict(ChainMap(*(dict(part.broken) for part in parts))))
+
+
+def answered(world: World, title: str) -> Advised:
+    """Answer one question: a part of the walk, for whoever lets changes in between."""
+    try:
+        found = tuple(ASKED[title](world))
+    except Exception as bug:  # noqa: BLE001  # our own mistake: all other questions are answered
+        return Advised((), {title: bug})
+    finally:
+        world.memory.sweep()  # else the next change would pay for what only was asked here
+    return Advised(found, {})
 
 
 def _place(advice: Advice) -> tuple[str, str, str, str]:

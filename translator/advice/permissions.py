@@ -1,13 +1,15 @@
 """ReferenceGrants that nothing uses, as a whole or in part."""
 
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import fields
 
 from translator.advice.checks import WITHOUT_EFFECT, Advice, Check
 from translator.names import Name, Ref
+from translator.objects.admission.shape import ListShape, RecordShape, shape_of
 from translator.objects.gateway import Gateway
 from translator.objects.gateway_parameters import CollectorParameters, GatewayParameters
 from translator.objects.grpc_route import GRPCBackendRef, GRPCRoute
@@ -47,13 +49,13 @@ POINTING: tuple[type[Object], ...] = (
     TCPRoute,
     UDPRoute,
 )
-Reference = (
-    BackendRef
-    | HTTPBackendRef
-    | GRPCBackendRef
-    | BackendObjectReference
-    | ObjectReference
-    | SecretObjectReference
+REFERENCES = (
+    BackendRef,
+    HTTPBackendRef,
+    GRPCBackendRef,
+    BackendObjectReference,
+    ObjectReference,
+    SecretObjectReference,
 )
 
 
@@ -66,8 +68,9 @@ class Crossing(NamedTuple):
 
 def grants(world: World) -> Iterator[Advice]:
     """Tell of grants that no reference of any object needs, whoever's Gateway it belongs to."""
-    crossings = _crossings(world)
-    for name in sorted(world.names(ReferenceGrant)):
+    given = sorted(world.names(ReferenceGrant))
+    crossings = _crossings(world) if given else frozenset[Crossing]()
+    for name in given:
         about, spec = Ref("ReferenceGrant", name), world.must(ReferenceGrant, name).spec
         here = [each for each in crossings if each.pointee.name.namespace == name.namespace]
         used = [
@@ -106,16 +109,29 @@ def _from(thing: Object, name: Name) -> Iterator[Crossing]:
 
 def _pointed(part: object, namespace: str) -> Iterator[Pointee]:
     """Name whatever is referred to in a part of an object, however deep."""
-    if isinstance(part, Reference):
-        yield Pointee(part.group, part.kind, Name(part.namespace or namespace, part.name))
-    elif isinstance(part, CollectorParameters):
-        yield Pointee("", "Service", Name(part.namespace or namespace, part.name))
     if isinstance(part, tuple):
         for each in part:
             yield from _pointed(each, namespace)
     elif isinstance(part, Struct):
-        for each in msgspec.structs.astuple(part):
-            yield from _pointed(each, namespace)
+        if isinstance(part, CollectorParameters):
+            yield Pointee("", "Service", Name(part.namespace or namespace, part.name))
+        elif isinstance(part, REFERENCES):
+            yield Pointee(part.group, part.kind, Name(part.namespace or namespace, part.name))
+        for name in _deep(type(part)):
+            yield from _pointed(getattr(part, name), namespace)
+
+
+@cache
+def _deep(kind: type[Struct]) -> tuple[str, ...]:
+    """Name the fields of a struct that may hold others: most words of most objects need no look."""
+    shape = shape_of(kind)
+    assert isinstance(shape, RecordShape)
+    return tuple(
+        each.name
+        for each in fields(kind)
+        if each.encode_name in shape.fields
+        and isinstance(shape.fields[each.encode_name].shape, RecordShape | ListShape)
+    )
 
 
 def _comes(pointer: Pointer, source: ReferenceGrantFrom) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from tests.golden import TODAY, objects
 from tests.worlds import worlds
@@ -61,6 +61,7 @@ def test_a_check_finds_what_its_case_shows(check: str) -> None:
     assert sorted(map(as_written, found)) == sorted(promised(case))
 
 
+@settings(max_examples=60, deadline=None)
 @given(worlds())
 def test_whatever_is_written_can_be_advised_of_and_leaves_nothing_behind(world: World) -> None:
     translator = Translator(world)
