@@ -114,7 +114,13 @@ e2e: .venv/ready build/wheel-env/ready ## run the tests that need an API server 
 	$(if $(SUITE)$(E2E),,@$(BIN)/python -m pytest --quiet e2e/crds e2e/apart)
 	$(call say,Testing in a cluster (the first time its programs are built: a quarter of an hour))
 	@$(if $(SUITE),LEGATION_E2E_PROBE_PERIOD=1) $(BIN)/python -m e2e.cluster with \
-	  $(BIN)/python -m pytest --ignore=e2e/crds --ignore=e2e/apart $(or $(E2E),$(if $(SUITE),e2e/test_conformance.py,e2e))
+	  $(BIN)/python -m pytest --ignore=e2e/crds --ignore=e2e/apart --ignore=e2e/page $(or $(E2E),$(if $(SUITE),e2e/test_conformance.py,e2e))
+
+.PHONY: page
+page: .venv/ready ## test the admin port's page in a real Chromium: Debian's, which root is given if it is missing
+	$(call say,Testing the page in Chromium)
+	@$(BIN)/python -m e2e.page.chromium
+	@$(BIN)/python -m pytest --quiet e2e/page
 
 .PHONY: lock
 lock: .venv/ready ## resolve the lock files anew, keeping versions that still fit; UPGRADE=1 takes the newest

@@ -34,9 +34,10 @@ class _Kept(NamedTuple):
 class Kept:
     """Keeps answers by what was asked."""
 
-    def __init__(self, rest: float = 0.0) -> None:
+    def __init__(self, rest: float = 0.0, longest: float = LONGEST_REST) -> None:
         """Begin without any; one that is out of date goes on for `rest` times as long as making it took."""
         self._rest = rest
+        self._longest = longest
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._is_making = asyncio.Lock()
 
@@ -50,7 +51,7 @@ class Kept:
             begun = monotonic()
             body = await make()
             ended = monotonic()
-            rest = min(self._rest * (ended - begun), LONGEST_REST)
+            rest = min(self._rest * (ended - begun), self._longest)
             made = Answer(body, f'"{xxhash.xxh3_64_hexdigest(body)}"')
             self._kept[asked] = _Kept(made, state, ended + rest)
             self._kept.move_to_end(asked)

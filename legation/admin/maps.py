@@ -28,6 +28,7 @@ from xds_server.hub import Connected
 MOST_FINDINGS = 500
 LONGEST_SEARCH = 200  # characters
 REST = 20.0  # so that pages, however many, take less than a twentieth of the batches' time
+LOOK_AGAIN = 0.5  # seconds: what Envoys hold is no state of ours, and asking them costs no batch anything
 
 Question = Callable[[World], bytes | None]
 Ask = Callable[[Question], Awaitable[bytes | None]]
@@ -89,6 +90,7 @@ class Maps:
         self._ask = ask
         self._count = count
         self._kept = Kept(REST)
+        self._envoys_now = Kept(REST, LOOK_AGAIN)
         self._advised = Kept(REST)
         self._fresh = Kept()
 
@@ -160,7 +162,7 @@ class Maps:
             connected = self._standing.connected()
             return await asyncio.to_thread(_envoys_now, self._standing, connected, counters)
 
-        return _answered(request, await self._kept.answer(request.path_qs, None, make))
+        return _answered(request, await self._envoys_now.answer(request.path, object(), make))
 
     async def _audit(self, request: web.Request) -> web.Response:
         snapshots = self._standing.outcome.snapshots

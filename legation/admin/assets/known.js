@@ -2,6 +2,7 @@
 
 const PERIOD = 1000; // milliseconds
 const GONE = 404;
+const MOST = 60; // answers that are kept for whoever comes back to them
 
 const answers = new Map();
 let told = () => {};
@@ -28,8 +29,11 @@ export function follow(addresses, changed) {
   [wanted, told] = [addresses, changed];
   document.addEventListener("visibilitychange", () => document.hidden || ask());
   const again = async () => {
-    if (!document.hidden) await ask();
-    setTimeout(again, PERIOD);
+    try {
+      if (!document.hidden) await ask();
+    } finally {
+      setTimeout(again, PERIOD);
+    }
   };
   return again();
 }
@@ -38,7 +42,9 @@ export function follow(addresses, changed) {
 export async function ask() {
   const addresses = wanted();
   const changed = await Promise.all(addresses.map(renew));
-  for (const address of answers.keys()) if (!wanted().includes(address)) answers.delete(address);
+  for (const address of answers.keys()) {
+    if (answers.size > MOST && !addresses.includes(address)) answers.delete(address);
+  }
   if (changed.some(Boolean)) told();
 }
 

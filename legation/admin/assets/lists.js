@@ -69,8 +69,8 @@ function trustRows(each, number) {
   const users = each.gateways.join(", ") || h("span", { class: "quiet" }, "nobody");
   const certificates = each.certificates.map((one) => {
     const [words, alarm] = until(one.until);
-    return [h("span", {}, one.subject, !one.isAuthority && each.purpose.startsWith("proves") && h("span", { class: "warning" }, " no CA")),
-      h("code", { class: "print", title: one.fingerprint }, one.fingerprint.slice(0, 16)), h("span", { class: alarm, title: `${one.since} to ${one.until}` }, words), `${one.source} ${one.field}`];
+    return [h("span", {}, one.subject || "no subject", !one.isAuthority && each.purpose.startsWith("proves") && h("span", { class: "warning" }, " no CA")),
+      h("code", { class: "print", title: one.fingerprint }, one.fingerprint.slice(0, 16)), h("span", { class: `when ${alarm}`, title: `${one.since} to ${one.until}` }, words), `${one.source} ${one.field}`];
   });
   const pins = each.pins.map((pin) => [`pinned ${pin.form}`, h("code", {}, pin.value), h("span", { class: "quiet" }, "no end"), ""]);
   const roots = each.systemRoots ? [["the machine's own roots", "", h("span", { class: "quiet" }, "as they are there"), ""]] : [];

@@ -96,16 +96,16 @@ function laneDrawn(port, lane, chart) {
     lane.action && h("div", { class: "entry" },
       h("div", { class: "match" }, h("code", {}, "every connection"), lane.route && object(lane.route)),
       actionDrawn(lane.action)),
-    table && tableDrawn(table, chart));
+    table && tableDrawn(table, chart, !lane.listener));
 }
 
-function tableDrawn(table, chart) {
+function tableDrawn(table, chart, namesListeners) {
   const only = here().asked.get("grade");
   const text = (here().asked.get("name") ?? "").toLowerCase();
   const hosts = table.hosts.filter(({ host }) => (!only || host.grades[only]) && (!text || `${host.hostname} ${host.routes.join(" ")}`.toLowerCase().includes(text)));
   const limit = shown.get(table.table) ?? AT_ONCE;
   return [
-    hosts.slice(0, limit).map((each) => hostDrawn(each, table, chart)),
+    hosts.slice(0, limit).map((each) => hostDrawn(each, table, chart, namesListeners)),
     hosts.length > limit && h("button", { class: "more", key: " more", onclick: () => more(table.table, limit) }, `${count(hosts.length - limit, "more name")}: show the next`),
     !hosts.length && h("p", { class: "quiet", key: " none" }, table.hosts.length ? "No name here fits." : "No route is attached: every request is answered 404."),
     chart.leftOut > 0 && h("p", { class: "quiet", key: " out" }, `${count(chart.leftOut, "more name")}: search finds them.`),
@@ -117,7 +117,7 @@ function more(table, limit) {
   dispatchEvent(new Event("changed"));
 }
 
-function hostDrawn({ host, leads }, table, chart) {
+function hostDrawn({ host, leads }, table, chart, namesListener) {
   const { gateway } = chart.landscape;
   const address = `${chartOf(`${gateway.namespace}/${gateway.name}`)}/leads?${new URLSearchParams({ table: table.table, host: host.hostname })}`;
   const isOpen = turned.get(address) ?? leads !== null;
@@ -126,8 +126,13 @@ function hostDrawn({ host, leads }, table, chart) {
   return h("div", { class: "host", key: host.hostname },
     h("button", { class: "name", "aria-expanded": String(isOpen), onclick: turn },
       h("span", { class: "turner", "aria-hidden": "true" }), h("b", {}, host.hostname === "*" ? "any name" : host.hostname),
-      h("span", { class: "quiet" }, isOpen ? count(host.entries, "match", "matches") : host.routes.slice(0, 2).join(", ") + (host.routes.length > 2 ? `, ${host.routes.length - 2} more` : "")), bar(host.grades)),
+      h("span", { class: "quiet" }, [isOpen ? count(host.entries, "match", "matches") : listed(host.routes), namesListener && host.listener && `listener ${host.listener}`].filter(Boolean).join(" · ")), bar(host.grades)),
+    isOpen && !host.entries && h("p", { class: "quiet none" }, "No route takes it: every request is answered 404."),
     isOpen && (found ? h("ol", { class: "entries" }, found.map((each, n) => entryDrawn(each, n))) : h("p", { class: "quiet" }, refused(address) ?? "Asking...")));
+}
+
+function listed(routes) {
+  return routes.slice(0, 2).join(", ") + (routes.length > 2 ? `, ${routes.length - 2} more` : "");
 }
 
 function entryDrawn(leads, number) {
@@ -178,7 +183,7 @@ function wayDrawn(way, key, failure, percent = null, label = "") {
       h("span", { class: "where" }, h("b", {}, to.port), h("span", { class: to.endpoints === 0 ? "alarm" : "quiet" }, `${to.protocol}, ${where}`)),
       h("span", { class: "proof" }, grade(proving.grade),
         proving.grade !== "cleartext" && proving.grade !== "relayed" && h("span", { class: "what" }, proving.words),
-        ends && h("span", { class: alarm }, `roots ${ends}`)),
+        ends && h("span", { class: `when ${alarm || "quiet"}` }, `roots ${ends}`)),
       proving.decidedBy && h("span", { class: "quiet by" }, `by ${named(proving.decidedBy)}`)));
 }
 

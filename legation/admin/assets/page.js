@@ -61,7 +61,18 @@ function key(event) {
   event.preventDefault();
 }
 
-addEventListener("hashchange", () => { draw(); ask(); });
+let opener = null; // what had the focus before something was opened beside it
+
+function moved() {
+  const [was, is] = [document.querySelector(".beside") !== null, here().asked.has("object")];
+  if (is && !was) opener = document.activeElement;
+  draw();
+  if (is && !was) document.querySelector(".beside").focus({ preventScroll: true });
+  if (was && !is && opener?.isConnected) opener.focus({ preventScroll: true });
+  ask();
+}
+
+addEventListener("hashchange", moved);
 addEventListener("changed", () => { draw(); ask(); });
 addEventListener("keydown", key);
 draw();

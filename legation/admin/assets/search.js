@@ -66,5 +66,4 @@ function choose({ object }) {
   shut();
   const gateway = object.kind === "Gateway" ? { view: "map", gateway: `${object.namespace}/${object.name}`, name: null } : {};
   go({ ...gateway, object: path(object), way: null });
-  requestAnimationFrame(() => document.querySelector(".beside")?.focus({ preventScroll: true }));
 }

@@ -14,9 +14,9 @@ export const GRADES = {
 
 const SIGNS = {
   verified: "M5 7V5a3 3 0 0 1 6 0v2h1v7H4V7zm1.5 0h3V5a1.5 1.5 0 0 0-3 0zM6 10l1.6 1.7L10.4 9",
-  pinned: "M10 2l4 4-2 .6-2.2 2.2-.3 3L7 9.500 3 13.500 2.500 13 6.500 9 4 6.500l3-.3L9.400 4z",
-  unverified: "M5 7V4a3 3 0 0 1 6 0h-1.500a1.500 1.500 0 0 0-3 0v3H12v7H4V7zm3 2v2m0 1v1",
-  "any-name": "M5 7V4a3 3 0 0 1 6 0h-1.500a1.500 1.500 0 0 0-3 0v3H12v7H4V7zm3 2v2m0 1v1",
+  pinned: "M10 2l4 4-2 .6-2.2 2.2-.3 3L7 9.5 3 13.5 2.5 13 6.5 9 4 6.5l3-.3L9.4 4z",
+  unverified: "M5 7V4a3 3 0 0 1 6 0h-1.5a1.5 1.5 0 0 0-3 0v3H12v7H4V7zm3 2v2m0 1v1",
+  "any-name": "M5 7V4a3 3 0 0 1 6 0h-1.5a1.5 1.5 0 0 0-3 0v3H12v7H4V7zm3 2v2m0 1v1",
   refused: "M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2zM4 4l8 8",
   cleartext: "M1 8s3-4 7-4 7 4 7 4-3 4-7 4-7-4-7-4zm7-2a2 2 0 1 0 0 4 2 2 0 0 0 0-4",
   relayed: "M1 8h12M9 4l4 4-4 4",
