@@ -6,7 +6,6 @@ All of it is in this one file, because the commands share the ports that the REA
 import asyncio
 import json
 import os
-import re
 from http import HTTPStatus
 from pathlib import Path
 
@@ -15,21 +14,21 @@ import pytest
 from demo.__main__ import answered
 from demo.stage import staged
 from legation.manifests import read_manifests
+from tests.pages.blocks import blocks
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text()
 RUN_BY_THE_GATE = {"make test"}  # it is what runs this
 BESIDE_A_RUNNING_UP = {".venv/bin/legation status"}
 
 pytestmark = pytest.mark.tree
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+def written(language: str) -> list[str]:
+    return [block.text for block in blocks("README.md") if block.language == language]
 
 
 def commands() -> list[str]:
-    lines = (line.partition("#")[0].strip() for block in blocks("console") for line in block.splitlines())
+    lines = (line.partition("#")[0].strip() for text in written("console") for line in text.splitlines())
     return [line for line in lines if line]
 
 
@@ -70,7 +69,7 @@ async def test_a_pinned_backend_answers_without_any_ca() -> None:
         assert json.loads(await answered(HTTPStatus.OK))["backend"] == "pay"
 
 
-@pytest.mark.parametrize("manifest", blocks("yaml"))
+@pytest.mark.parametrize("manifest", written("yaml"))
 def test_a_manifest_of_the_readme_is_read_without_complaint(manifest: str) -> None:
     loaded, problems = read_manifests(manifest, "README.md")
     assert (len(loaded), problems) == (1, ())

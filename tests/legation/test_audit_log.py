@@ -17,6 +17,7 @@ from legation.audit_log import MOST_WAITING, AppendedFile, AuditLog, appending
 from legation.audit_record import Began, Cause, Changed, Policy, Strength, Weak, line, read_line
 from legation.pump import Outcome
 from tests.looking import eventually
+from tests.pages.blocks import blocks
 from translator.envoy.proofs import Grade
 
 DOCUMENT = Path(__file__).parents[2] / "docs/audit-record.md"
@@ -172,3 +173,10 @@ def test_the_document_names_every_grade_and_every_cause() -> None:
     text = DOCUMENT.read_text()
     assert {each.value for each in Cause} == set(re.findall(r"^\| `([A-Z]\w+)` \|", text, re.MULTILINE))
     assert all(f"`{each.value}`" in text for each in Grade)
+
+
+def test_the_example_in_the_document_is_a_record() -> None:
+    [example] = [block for block in blocks("docs/audit-record.md") if block.language == "json"]
+    record = read_line(example.text.encode())
+    assert isinstance(record, Changed)
+    assert record.why is Cause.POLICY_APPLIED

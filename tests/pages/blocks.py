@@ -11,6 +11,7 @@ BLOCK = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 REMARK = re.compile(r"^<!-- (?P<title>[a-z ]+?)(?:: (?P<text>.+?))? -->$", re.MULTILINE | re.DOTALL)
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 FENCE = re.compile(r"^\s*```", re.MULTILINE)
 
 
@@ -18,6 +19,7 @@ class Block(Struct, frozen=True):
     """What stands between two fences."""
 
     page: str
+    section: str
     line: int
     language: str
     text: str
@@ -43,4 +45,5 @@ def blocks(page: str) -> tuple[Block, ...]:
 def _block(page: str, text: str, found: re.Match[str]) -> Block:
     remarks = tuple((each["title"], each["text"] or "") for each in REMARK.finditer(found["remarks"]))
     line = text.count("\n", 0, found.start("language")) + 1
-    return Block(page, line, found["language"], found["text"], remarks)
+    headings = HEADING.findall(text, 0, found.start()) or [""]
+    return Block(page, headings[-1], line, found["language"], found["text"], remarks)

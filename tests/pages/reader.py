@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import secrets
+import shlex
 import ssl
 import sys
 from contextlib import AsyncExitStack
@@ -31,7 +32,6 @@ SERVED = re.compile(r"(?P<url>\S+) (?P<status>\d{3}|closed)(?: from (?P<backend>
 EXIT = re.compile(r"# exit (\d)$")
 ASKS = re.compile(r"^legation (?:status|audit|explain|trust)\b(?!.* shop/)")
 STARTS = "legation up shop/"
-ADMIN_FLAG = "--admin"
 
 
 class Served(NamedTuple):
@@ -59,6 +59,8 @@ class Reader:
 
     async def follow(self, block: Block) -> None:
         """Do what a block says, and find what it promises."""
+        for page in block.said("shop"):
+            self._folder.take(blocks(page)[0])
         match block.language:
             case "yaml":
                 await self._write(block)
@@ -71,8 +73,6 @@ class Reader:
                 pytest.fail(f"{block}: nobody knows what to do with {block.language!r}")
 
     async def _write(self, block: Block) -> None:
-        for page in block.said("shop"):
-            self._folder.take(blocks(page)[0])
         if block.said("anew"):
             self._folder.begin_again()
         self._folder.take(block)
@@ -133,14 +133,19 @@ class Reader:
 
     async def _started(self) -> Legation:
         if self._running is None:
-            flags = ("--address", self._address, "--port-offset", str(OFFSET))
-            self._running = await self._stack.enter_async_context(legation_up(self._folder.path, *flags))
+            self._running = await self._stack.enter_async_context(
+                legation_up(self._folder.path, *self._elsewhere())
+            )
         return self._running
+
+    def _elsewhere(self) -> tuple[str, ...]:
+        """Have listeners where nobody else has any."""
+        return ("--address", self._address, "--port-offset", str(OFFSET))
 
     async def _run(self, block: Block) -> None:
         self._printed = ""
         for line in filter(None, map(str.strip, block.text.splitlines())):
-            if line.startswith(STARTS) and "--check" not in line:
+            if line.partition(" #")[0].strip() == STARTS:
                 await self._started()
             else:
                 await self._command(block, line)
@@ -163,11 +168,15 @@ class Reader:
         assert process.returncode == wanted, f"{block}: {line}\n{output.decode()}"
 
     async def _here(self, line: str) -> str:
-        """Say the same of what runs here: elsewhere in ports, beside a Legation of its own."""
+        """Say the same of what runs here: at other ports, beside a Legation of its own, and with an end."""
+        command, _, _ = line.partition(" #")
         if ASKS.match(line):
             admin = (await (await self._started()).admin()).removeprefix("http://")
-            command, comment, rest = line.partition(" #")
-            return f"{command} {ADMIN_FLAG} {admin}{comment}{rest}"
+            return f"{command} --admin {admin}"
+        if line.startswith(STARTS):
+            return shlex.join(
+                [*shlex.split(command), "--check", *self._elsewhere(), "--admin", "127.0.0.1:0"]
+            )
         return LOCAL.sub(lambda found: f"{self._address}:{int(found[1]) + OFFSET}", line)
 
 

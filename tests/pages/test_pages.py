@@ -21,15 +21,14 @@ FOLLOWED_ELSEWHERE = {  # by a test that takes the page's own commands
     "docs/install.md": "e2e/test_install.py",
     "README.md": "tests/test_readme.py",
 }
-REMARKS = {"shop", "anew", "told", "served", "in a cluster", "not run"}
+ELSEWHERE = {"in a cluster", "held by", "not run"}
+REMARKS = {"shop", "anew", "told", "served"} | ELSEWHERE
 PROSE = [page for page in PAGES if not blocks(page)]
 
 
 def followed(page: str) -> tuple[Block, ...]:
-    """Return what is followed here: not what e2e/test_pages.py runs, and not what nobody does."""
-    return tuple(
-        block for block in blocks(page) if not block.said("not run") and not block.said("in a cluster")
-    )
+    """Return what is followed here: not what another test does, and not what nobody can do."""
+    return tuple(block for block in blocks(page) if not any(title in ELSEWHERE for title, _ in block.remarks))
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page not in (*FOLLOWED_ELSEWHERE, *PROSE)])
@@ -49,6 +48,17 @@ def test_a_page_that_is_followed_elsewhere_is_read_there(page: str, test: str) -
 
 
 def test_authors_say_only_what_is_understood_and_why_something_is_not_run() -> None:
-    said = [(str(block), remark) for page in PAGES for block in blocks(page) for remark in block.remarks]
+    said = [
+        (str(block), remark)
+        for page in ("README.md", *PAGES)
+        for block in blocks(page)
+        for remark in block.remarks
+    ]
     assert [each for each in said if each[1][0] not in REMARKS] == []
     assert [each for each in said if each[1][0] == "not run" and len(each[1][1].split()) < 3] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_test_that_holds_a_block_knows_its_page(page: str) -> None:
+    holding = [ROOT / test for block in blocks(page) for test in block.said("held by")]
+    assert [test for test in holding if Path(page).name not in test.read_text()] == []
