@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from k8s_watch.api_server import ApiServer, Call
-from legation.permissions import Permission, of_cluster, of_namespaces, of_own_namespace
+from legation.permissions import Permission, of_cluster, of_default_namespace, of_namespaces, of_own_namespace
 
 AT_ONCE = 8
 WITHIN = 20.0  # seconds
@@ -56,11 +56,13 @@ class _Review(Struct, frozen=True):
     status: _Answer = _Answer()
 
 
-def needed(own: str, watched: Sequence[str]) -> Iterator[Right]:
+def needed(own: str, watched: Sequence[str] = (), *, managed: bool = True) -> Iterator[Right]:
     """Name all that is needed, by a control plane in one namespace that serves these, or all."""
     yield from _rights("", of_cluster())
     for namespace in watched or ("",):
-        yield from _rights(namespace, of_namespaces(managed=True))
+        yield from _rights(namespace, of_namespaces(managed=managed))
+    if watched:
+        yield from _rights("default", of_default_namespace())
     yield from _rights(own, of_own_namespace())
 
 

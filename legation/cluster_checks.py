@@ -37,7 +37,7 @@ CHECKS = (*crd_checks.CHECKS, FORBIDDEN, UNREADY, NOT_ASKED)
 
 OURS = "app.kubernetes.io/name=legation"
 MADE = f"{MANAGED_BY}=legation"
-WATCH = "LEGATION_WATCH"
+WATCH, CERTIFICATE = "LEGATION_WATCH", "LEGATION_XDS_CERT"
 WITHIN = 20.0  # seconds
 
 
@@ -88,8 +88,16 @@ class Deployment(Struct, frozen=True):
     @property
     def watched(self) -> tuple[str, ...]:
         """The namespaces that it is told to serve; none means all."""
-        variables = (each for container in self.spec.template.spec.containers for each in container.env)
-        return tuple(word for each in variables if each.name == WATCH for word in each.value.split())
+        return tuple(self._variables.get(WATCH, "").split())
+
+    @property
+    def manages(self) -> bool:
+        """Whether it runs proxies: not if it proves itself by certificates of others."""
+        return CERTIFICATE not in self._variables
+
+    @property
+    def _variables(self) -> dict[str, str]:
+        return {each.name: each.value for one in self.spec.template.spec.containers for each in one.env}
 
 
 class _Deployments(Struct, frozen=True):
@@ -120,7 +128,8 @@ async def of_installation(server: ApiServer, namespace: str) -> AsyncIterator[Fi
 
 async def _lacking(server: ApiServer, namespace: str, deployment: Deployment) -> tuple[Right, ...]:
     try:
-        return await lacking(server, deployment.account, needed(namespace, deployment.watched))
+        rights = needed(namespace, deployment.watched, managed=deployment.manages)
+        return await lacking(server, deployment.account, rights)
     except RequestError as error:
         raise UnaskedError(error.failed, f"what {deployment.account} may do") from error
 

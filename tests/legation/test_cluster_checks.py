@@ -44,7 +44,7 @@ def _short(finding: Finding) -> tuple[str, str, str, str]:
 async def test_of_a_cluster_that_lacks_nothing_nothing_is_told(tmp_path: Path) -> None:
     cluster = Cluster()
     assert await found(cluster, tmp_path) == []
-    assert {each.right for each in cluster.reviews} == set(needed(HOME, ()))
+    assert {each.right for each in cluster.reviews} == set(needed(HOME))
     assert {each.user for each in cluster.reviews} == {f"system:serviceaccount:{HOME}:legation"}
     assert {"system:authenticated", f"system:serviceaccounts:{HOME}"} < set(cluster.reviews[0].groups)
 
@@ -91,7 +91,8 @@ async def test_a_definition_of_ours_without_newer_fields_is_old(tmp_path: Path) 
 
 async def test_what_the_control_plane_may_not_do_is_told_by_kind_and_namespace(tmp_path: Path) -> None:
     cluster = Cluster(
-        denied={("gateways/status", "patch"), ("services", "delete"), ("services", "watch")}, watched="a b"
+        denied={("gateways/status", "patch"), ("services", "delete"), ("services", "watch")},
+        environment={"LEGATION_WATCH": "a b"},
     )
     told = await found(cluster, tmp_path)
     assert {each[:2] for each in told} == {("permission-lacking", str(Account(HOME, "legation")))}
@@ -101,6 +102,15 @@ async def test_what_the_control_plane_may_not_do_is_told_by_kind_and_namespace(t
         "may not delete, watch services in namespace b",
         "may not patch gateways/status.gateway.networking.k8s.io in namespace b",
     ]
+
+
+async def test_less_is_needed_where_proxies_are_run_by_others_and_for_some_namespaces(tmp_path: Path) -> None:
+    cluster = Cluster(environment={"LEGATION_WATCH": "a", "LEGATION_XDS_CERT": "/tls.crt"})
+    assert await found(cluster, tmp_path) == []
+    asked = {each.right for each in cluster.reviews}
+    assert asked == set(needed(HOME, ("a",), managed=False))
+    assert {right.namespace for right in asked} == {"", "a", "default", HOME}
+    assert "deployments" not in {right.resource for right in asked}
 
 
 async def test_pods_that_are_not_ready_are_told_with_their_deployment(tmp_path: Path) -> None:

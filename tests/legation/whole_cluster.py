@@ -36,7 +36,7 @@ class Cluster(Struct):
     denied: set[tuple[str, str]] = field(default_factory=set)  # resource and verb
     closed: set[str] = field(default_factory=set)  # what whoever checks may not ask: the last step of a path
     ready: int = 2
-    watched: str = ""
+    environment: dict[str, str] = field(default_factory=dict)  # of the control plane
     reviews: list[Review] = field(default_factory=list)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
@@ -72,10 +72,8 @@ class Cluster(Struct):
     def _deployments(self, request: web.Request) -> web.StreamResponse:
         made = "managed-by" in request.query["labelSelector"]
         assert made or f"/namespaces/{HOME}/" in request.path
-        pod = {
-            "serviceAccountName": "legation",
-            "containers": [{"env": [{"name": "LEGATION_WATCH", "value": self.watched}]}],
-        }
+        env = [{"name": name, "value": value} for name, value in self.environment.items()]
+        pod = {"serviceAccountName": "legation", "containers": [{"env": env}]}
         name, namespace = ("legation-edge", "infra") if made else ("legation", HOME)
         deployment = {
             "metadata": {"name": name, "namespace": namespace},
