@@ -62,7 +62,9 @@ function key(event) {
 }
 
 function choose({ object }) {
-  document.getElementById("search").value = "";
+  const field = document.getElementById("search");
+  field.value = "";
+  field.blur(); // so that keys work the page again
   shut();
   const gateway = object.kind === "Gateway" ? { view: "map", gateway: `${object.namespace}/${object.name}`, name: null } : {};
   go({ ...gateway, object: path(object), way: null });
