@@ -10,7 +10,7 @@ import pytest_asyncio
 from msgspec import Struct
 
 from tests.handshakes.backends import Speech, http_backend, speaks
-from tests.handshakes.cases import HOSTNAME, RIGHT, ROOT, trusting
+from tests.handshakes.cases import HOSTNAME, LAST_YEAR, RIGHT, ROOT, trusting
 from tests.handshakes.client_hello import Hello
 from tests.handshakes.clients import get
 from tests.handshakes.manifests import (
@@ -105,6 +105,27 @@ async def test_roots_that_expire_prove_nothing_any_more(rig: Rig) -> None:
             await rig.settled()
             assert await visit(rig, "brief") == status
         assert len(backend.tap.hellos) == 2
+
+
+async def test_roots_that_begin_later_wait_and_keep_nobody_else_from_being_proved(rig: Rig) -> None:
+    later = Authority("later", not_before=datetime.now(UTC) - timedelta(minutes=15))
+    ended = Authority("ended", not_before=LAST_YEAR, not_after=LAST_YEAR + timedelta(days=1))
+    async with (
+        http_backend(speaks(later.issue(dns=[HOSTNAME]))) as waiting,
+        http_backend(speaks(RIGHT)) as proved,
+    ):
+        for name, backend in (("waiting", waiting), ("proved", proved)):
+            rig.apply(
+                config_map(name, ended.pem + later.pem + ROOT.pem),
+                *encrypted(name, backend.port),
+                policy(name, trusting(name)),
+                routed(name, name),
+            )
+        for hours, status in ((-0.5, SHUT), (0, OPEN)):
+            rig.state(NOW, datetime.now(UTC) + timedelta(hours=hours))
+            await rig.settled()
+            assert await visit(rig, "waiting") == status
+            assert await visit(rig, "proved") == OPEN
 
 
 async def test_a_port_that_says_nothing_is_spoken_to_in_cleartext_until_a_policy_targets_it(rig: Rig) -> None:

@@ -21,7 +21,7 @@ from translator.objects.backend_tls_policy import (
 from translator.objects.kinds import name_of
 from translator.objects.references import PolicyTargetReference
 from translator.rules.ca_references import Anchors, CaReference, anchors, ca_reference, worst
-from translator.rules.insecure_verification import SKIP, Weakness
+from translator.rules.insecure_verification import SKIP, Weakness, wished
 from translator.rules.listener_sets import age
 from translator.rules.open_ports import GROUPS, SERVICE, open_ports
 from translator.rules.pins import CERTIFICATE, PUBLIC_KEY, SINGLE, Pins
@@ -156,8 +156,8 @@ def winner(world: World, port: ServicePort) -> Name | None:
 @query
 def judge(world: World, policy: Name) -> Verdict[UpstreamTls | Refused]:
     """Read one policy once, for the clusters it shapes and the status it is given."""
-    spec = world.must(BackendTLSPolicy, policy).spec
-    return read(world, Wording(policy.namespace, bundle_name(policy), spec.validation, spec.options))
+    wording = wished(world.must(BackendTLSPolicy, policy).spec)
+    return read(world, Wording(policy.namespace, bundle_name(policy), *wording))
 
 
 def read(world: World, wording: Wording) -> Verdict[UpstreamTls | Refused]:

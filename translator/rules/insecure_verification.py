@@ -9,7 +9,11 @@ from enum import Enum
 
 from translator.memo import query
 from translator.names import Name
-from translator.objects.backend_tls_policy import BackendTLSPolicy, BackendTLSPolicyValidation
+from translator.objects.backend_tls_policy import (
+    BackendTLSPolicy,
+    BackendTLSPolicySpec,
+    BackendTLSPolicyValidation,
+)
 from translator.rules.listener_sets import labels
 from translator.rules.parameters import Said, said
 from translator.rules.tls_options import MODE, PREFIX, SKIP_HOSTNAME
@@ -29,11 +33,19 @@ class Weakness(Enum):
     ANY_NAME = "any-name"  # trusted roots vouch for the certificate, whatever its name
 
 
+def wished(spec: BackendTLSPolicySpec) -> tuple[BackendTLSPolicyValidation, Mapping[str, str]]:
+    """Return what a policy asks, in the words that rules read.
+
+    Here is where fields of GEP-4152 will be read once the API has any, such as a mode and trusted hashes:
+    they become the words and options that mean the same, and no other rule has to know of them.
+    """
+    return spec.validation, spec.options
+
+
 @query
 def weakness(world: World, policy: Name) -> Weakness | None:
     """Say how a policy weakens verification, whether or not it can be honoured otherwise."""
-    spec = world.must(BackendTLSPolicy, policy).spec
-    return weakness_of(spec.validation, spec.options)
+    return weakness_of(*wished(world.must(BackendTLSPolicy, policy).spec))
 
 
 def weakness_of(validation: BackendTLSPolicyValidation, options: Mapping[str, str]) -> Weakness | None:

@@ -20,6 +20,7 @@ from translator.rules.ca_references import CaReference, held
 from translator.rules.certificates import Anchor, chain
 from translator.rules.frontend_validation import client_references, settings
 from translator.rules.hops import openings
+from translator.rules.insecure_verification import wished
 from translator.rules.listener_sets import slots
 from translator.rules.needs import needs
 from translator.rules.pins import Pins
@@ -86,14 +87,14 @@ def believed(world: World, gateway: Name) -> frozenset[Ref]:
 
 
 def _of_policy(world: World, owner: Ref) -> Trust:
-    spec = world.must(BackendTLSPolicy, owner.name).spec
-    options = read_options(spec.options)
+    validation, written = wished(world.must(BackendTLSPolicy, owner.name).spec)
+    options = read_options(written)
     return Trust(
         owner,
         Purpose.PROVES_BACKENDS,
-        _held(world, references(owner.name.namespace, spec.validation)),
+        _held(world, references(owner.name.namespace, validation)),
         _pinned(options.pins) if isinstance(options, TlsOptions) else (),
-        system_roots=spec.validation.well_known_ca_certificates == SYSTEM,
+        system_roots=validation.well_known_ca_certificates == SYSTEM,
     )
 
 
