@@ -9,6 +9,7 @@ from types import MappingProxyType
 from translator.advice import everything
 from translator.advice.checks import REMARK, WITHOUT_EFFECT, Check
 from translator.rules.bundles import SUPPORTED
+from translator.verdict import OUR_FAULT
 
 READING, REFUSED, OURS = "not read", "refused", "our mistake"
 CLUSTER = "not fit in the cluster"
@@ -213,6 +214,16 @@ REFUSALS = tuple(
             "TargetNotFound",
             "a policy for a Service or a port that does not exist",
             "name a Service that exists, and a port by its name",
+        ),
+        (
+            "TooManyListeners",
+            "a ListenerSet for which its Gateway has no room left",
+            "give it a Gateway of its own, or remove listeners of older sets",
+        ),
+        (
+            OUR_FAULT,
+            "something that a mistake of Legation's own keeps from being served, and nothing else with it",
+            "please report this with the manifest",
         ),
         (
             "UnsafeExternalName",

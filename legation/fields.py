@@ -40,6 +40,7 @@ _BY_REASON = MappingProxyType({
     ("", "NotAllowedByListeners"): "spec.parentRefs",
     ("", "ParentNotAccepted"): "spec.parentRef",
     ("", "TargetNotFound"): "spec.targetRefs",
+    ("", "TooManyListeners"): "spec.parentRef",
     ("", "UnsupportedProtocol"): "spec.protocol",
     ("BackendTLSPolicy", "ExpiredCertificate"): _AUTHORITIES,
     ("BackendTLSPolicy", "InvalidCACertificateRef"): _AUTHORITIES,

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from legation.checks import CHECKS, GROUPS, OURS, PROBLEMS, REFUSALS, REMARKS, STRICT
+from legation.checks import CHECKS, EXPIRY, GROUPS, OURS, PROBLEMS, REFUSALS, REMARKS, STRICT
 from legation.findings import Finding, Told, advice, of_check
 from legation.statuses import Moment, merged
 from tests.golden import cases, world_of
@@ -19,8 +19,9 @@ from translator.names import Name, Ref
 from translator.objects.gateway import Gateway
 from translator.rules.bundles import BUNDLES, Bundle
 from translator.rules.managed import RUNS_PROXIES, Upkeep
-from translator.rules.status import Status
+from translator.rules.status import GatewayStatus, Status
 from translator.translate import translate
+from translator.verdict import OUR_FAULT, fails
 
 ROOT = Path(__file__).parents[2]
 RULES = ROOT / "translator/rules"
@@ -51,6 +52,9 @@ def in_a_cluster() -> Iterator[Finding]:
     for name in world.names(Gateway):
         world.put(Upkeep, name, Upkeep("the API server does not let us create Deployments"))
     yield from said(dict(translate(world).statuses))
+    for kind, reason in (("ListenerSet", "TooManyListeners"), ("Gateway", OUR_FAULT)):  # in no small world
+        told = GatewayStatus((fails("Accepted", reason, "words"),), ())
+        yield from said({Ref(kind, Name("shop", "a")): told})
 
 
 def reasons(path: Path) -> Iterator[str]:
@@ -76,7 +80,7 @@ def test_every_reason_that_a_rule_gives_is_a_check() -> None:
 
 def test_every_refusal_is_found_in_some_world() -> None:
     found = {each.check for _, each in of_all_cases()}
-    assert {check.id for check in (*REFUSALS, *REMARKS)} - found == set()
+    assert {check.id for check in (*REFUSALS, EXPIRY, *REMARKS)} - found == set()
 
 
 def test_whatever_objects_say_is_a_known_check_with_object_field_and_remedy() -> None:
