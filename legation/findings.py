@@ -43,8 +43,9 @@ class Finding(Struct, frozen=True):
 
     @property
     def place(self) -> tuple[int, str, str, str]:
-        """Say where it comes among others."""
-        return GROUPS.index(self.group), self.object, self.where, self.field
+        """Say where it comes among others; a group that only newer processes know comes last."""
+        rank = GROUPS.index(self.group) if self.group in GROUPS else len(GROUPS)
+        return rank, self.object, self.where, self.field
 
 
 def findings(

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from legation.findings import Finding, Told, findings
+from legation.findings import Finding, Told, findings, in_order
 from legation.manifests import Place, Problem
 from translator.names import Name, Ref
 from translator.rules.gateways import CONTROLLER
@@ -106,3 +106,14 @@ def test_what_an_object_says_is_read_again_only_where_there_is_news_of_it() -> N
     assert again[1].message != first[1].message
     assert told.take({EDGE: bad}, (STORE,)) == first[:1]
     assert told.take({}, (EDGE,)) == ()
+
+
+def test_the_gravest_come_first_and_what_only_newer_processes_know_last() -> None:
+    groups = ("without effect", "of tomorrow", "refused", "served with a remark")
+    found = in_order(Finding(group, "Gateway infra/edge", "", "words") for group in groups)
+    assert [each.group for each in found] == [
+        "refused",
+        "served with a remark",
+        "without effect",
+        "of tomorrow",
+    ]
