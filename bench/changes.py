@@ -42,7 +42,7 @@ def put(world: World, kind: str, name: str, **fields: Any) -> None:  # noqa: ANN
     world.put(TYPES[kind], Name("" if kind == "GatewayClass" else "shop", name), thing)
 
 
-def route(world: World, n: int, header: str = "") -> None:
+def route(world: World, n: int, header: str = "", gateways: int = GATEWAYS) -> None:
     """Put one route with three rules, to its own Service and to its neighbour's."""
     changed = {
         "type": "RequestHeaderModifier",
@@ -53,7 +53,7 @@ def route(world: World, n: int, header: str = "") -> None:
         {"matches": [{"path": {"value": path}}], "filters": [changed], "backendRefs": refs}
         for path in ("/", "/a", "/b")
     ]
-    parents = [{"name": f"g{n % GATEWAYS}"}]
+    parents = [{"name": f"g{n % gateways}"}]
     put(
         world,
         "HTTPRoute",
@@ -85,19 +85,19 @@ def roots(world: World, n: int, pem: str) -> None:
     put(world, "ConfigMap", f"c{n}", data={"ca.crt": pem})
 
 
-def build(size: int) -> World:
+def build(size: int, gateways: int = GATEWAYS) -> World:
     """Make a world of so many routes, every second Service with a policy."""
     world = World(INDEXES)
     put(world, "GatewayClass", "legation", spec={"controllerName": "legation.dev/gateway-controller"})
     listeners = [{"name": "http", "port": 80, "protocol": "HTTP"}]
-    for n in range(GATEWAYS):
+    for n in range(gateways):
         put(world, "Gateway", f"g{n}", spec={"gatewayClassName": "legation", "listeners": listeners})
     for n in range(10):
         roots(world, n, ROOTS[0])
     for n in range(size):
         put(world, "Service", f"s{n}", spec={"ports": [{"name": "main", "port": 8443}]})
         endpoints(world, n)
-        route(world, n)
+        route(world, n, gateways=gateways)
         if n % 2:
             policy(world, n)
     return world

@@ -9,6 +9,7 @@ from pathlib import Path
 from envoy_data_plane.envoy.config.bootstrap.v3 import (
     Admin,
     Bootstrap,
+    BootstrapDeferredStatOptions,
     BootstrapDynamicResources,
     BootstrapStaticResources,
     LayeredRuntime,
@@ -99,6 +100,7 @@ def bootstrap(start: Start) -> Bootstrap:
         dynamic_resources=_dynamic(),
         static_resources=BootstrapStaticResources(clusters=[_xds_cluster(start)], secrets=_secrets(start)),
         stats_config=StatsConfig(stats_matcher=StatsMatcher(inclusion_list=_patterns(STATS))),
+        deferred_stat_options=BootstrapDeferredStatOptions(enable_deferred_creation_stats=True),
         overload_manager=overload(start.memory),
         layered_runtime=LayeredRuntime(layers=[RuntimeLayer(name="legation", static_layer=_runtime())]),
     )

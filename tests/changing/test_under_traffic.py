@@ -37,7 +37,7 @@ from tests.real_envoy import until
 pytestmark = pytest.mark.envoy
 
 CHANGES = 1000
-BURST = 12  # changes at most between two looks at what holds
+BURST = 24  # changes at most between two looks at what holds
 LULL = 0.05  # seconds at most between two changes
 SETTLES_WITHIN = 60.0
 SECURE_HOSTS = CHOICES.hosts[:2]

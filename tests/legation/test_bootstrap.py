@@ -68,7 +68,10 @@ def test_the_static_bootstrap_takes_its_identity_from_flags(tmp_path: Path) -> N
 
 def test_the_static_bootstrap_and_ours_keep_the_same_statistics() -> None:
     ours = as_fields(bootstrap(Start(EDGE, "edge-1", ADMIN, ADMIN)))
-    static = yaml.safe_load(STATIC.read_text())["stats_config"]["stats_matcher"]["inclusion_list"]["patterns"]
+    written = yaml.safe_load(STATIC.read_text())
+    static = written["stats_config"]["stats_matcher"]["inclusion_list"]["patterns"]
+    deferred = written["deferred_stat_options"]["enable_deferred_creation_stats"]
+    assert ours["deferredStatOptions"] == {"enableDeferredCreationStats": deferred}
     matcher = ours["statsConfig"]["statsMatcher"]["inclusionList"]["patterns"]  # type: ignore[index]  # plain JSON
     assert [each["safeRegex"]["regex"] for each in matcher] == [
         each["safe_regex"]["regex"] for each in static
