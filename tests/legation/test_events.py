@@ -11,12 +11,16 @@ from structlog.testing import capture_logs
 from k8s_watch.kind import Place
 from k8s_watch.writer import Writer
 from legation.events import BUG, MOST_WAITING, OF_A_NAMESPACE, OF_ALL, RECOVERED, Events, happenings
+from legation.proof_changes import RootsChange
 from legation.pump import Outcome
 from legation.status_writer import Wrote
+from legation.trust_news import REASON as TRUST_CHANGED
 from tests.k8s_watch.faults import Json, refusing
 from tests.k8s_watch.faulty_api import FaultyApi, serving
 from tests.k8s_watch.listener import reached, running
+from tests.pki import Authority
 from translator.names import Name, Ref
+from translator.rules.certificates import read_certificates
 from translator.rules.degraded import CONDITION as DEGRADED
 from translator.rules.expiry import CONDITION as EXPIRING
 from translator.rules.gateways import CONTROLLER
@@ -169,6 +173,7 @@ class Scene:
 
     def __init__(self, api: FaultyApi, writer: Writer) -> None:
         self.api = api
+        self.writer = writer
         self.events = Events(writer)
 
     def told(self) -> list[dict[str, Json]]:
@@ -266,3 +271,28 @@ async def test_a_mistake_about_an_object_that_is_gone_is_not_told(tmp_path: Path
         here.events.take(broken(Ref("Service", Name("shop", "pay"))))
         await here.until_all_is_told()
         assert [each["reason"] for each in here.told()] == ["BackendNotFound"]
+
+
+async def test_new_roots_are_told_by_who_leads_and_by_who_comes_next_only_if_nobody_did(
+    tmp_path: Path,
+) -> None:
+    old, new = (read_certificates(Authority(name).pem) for name in ("old", "new"))
+    policy = Ref("BackendTLSPolicy", Name("shop", "pay"))
+    outcome = Outcome({}, {}, {}, 0.0, roots=(RootsChange(policy, new, old),))
+    async with scene(tmp_path) as here:
+        await here.api.put("pay", "backendtlspolicies")
+        next_one = Events(here.writer)
+        next_one.take(outcome)
+        assert here.api.requests == []  # somebody else leads
+        async with running(here.events.run()):
+            here.events.take(outcome)
+            await here.until_told(1, after=1)
+        async with running(next_one.run()):
+            await here.until_told(1, after=2)
+        [told] = here.told()
+    assert (told["type"], told["reason"]) == ("Normal", TRUST_CHANGED)
+    assert told["note"] == (
+        f"trusts from now on CN=new (SHA-256 {new[0].fingerprint}); "
+        f"no longer trusts CN=old (SHA-256 {old[0].fingerprint})"
+    )
+    assert "series" not in told
