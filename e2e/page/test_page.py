@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from socket import socket
 
 import pytest
 import yaml
@@ -91,6 +92,18 @@ async def test_the_map_shows_what_real_envoys_hold_and_what_each_backend_must_pr
         await page.tab.text("RouteConfiguration")
         assert "current" in await page.tab.run("document.querySelector('tbody').innerText")
         assert_well_behaved(page)
+
+
+async def test_what_an_envoy_refuses_is_shown_in_its_own_words(tmp_path: Path) -> None:
+    with socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        taken = EVERYTHING.replace("port: 80, protocol", f"port: {other.getsockname()[1]}, protocol")
+        async with shown(tmp_path, taken) as page:
+            await page.tab.text("1 rejected what it was sent")
+            await page.tab.press("3")
+            await page.tab.text("Address already in use")
+            assert_well_behaved(page)
 
 
 async def test_a_backend_that_is_not_verified_is_red_in_light_and_in_dark(tmp_path: Path) -> None:

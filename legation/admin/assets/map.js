@@ -63,6 +63,7 @@ function drawn(chart, now) {
     h("header", { key: "head" },
       h("h1", {}, h("a", { href: open(landscape.gateway) }, now?.summary.name ?? "")),
       h("p", { class: "quiet" }, now?.bound.length ? `listens at ${now.bound.join(", ")}` : "listens nowhere"),
+      envoysOf(now?.summary.name),
       (now?.conditions ?? []).filter((one) => one.verdict !== "good").map((one) =>
         h("p", { class: `remark ${one.verdict}`, key: one.type }, h("b", {}, one.reason), ` ${one.message}`)),
       landscape.shows && h("p", { class: "quiet" }, "shows backends the certificate of ", object(landscape.shows)),
@@ -77,6 +78,15 @@ function drawn(chart, now) {
     landscape.collectors.length > 0 && h("section", { class: "port", key: "told" },
       h("h2", {}, "Told of requests"), h("div", { class: "lane" }, landscape.collectors.map((way, n) => wayDrawn(way, n, "is told nothing")))),
   ];
+}
+
+function envoysOf(gateway) {
+  const found = known("/api/v1/envoys")?.gateways.find((each) => each.gateway === gateway)?.envoys;
+  if (!found) return null;
+  const behind = found.filter((each) => !each.current).length;
+  const rejected = found.filter((each) => each.lastNack).length;
+  return h("p", { class: "quiet" }, h("a", { href: link({ view: "envoys" }) }, found.length ? count(found.length, "Envoy") : "No Envoy"), found.length ? ` connected here, ${behind ? `${behind} behind` : "current"}` : " is connected here",
+    rejected > 0 && h("b", { class: "bad" }, ` · ${rejected} rejected what it was sent`));
 }
 
 function portDrawn(port, chart) {

@@ -47,6 +47,7 @@ function state() {
     : !now.ready ? ["waiting", "nothing was read yet"]
     : envoys?.stale.length ? ["warning", `out of date: ${envoys.stale.join(", ")}`]
     : behind ? ["waiting", `${behind} of ${count(all.length, "Envoy")} behind`]
+    : now.gateways.length && envoys && !all.length ? ["waiting", "live, no Envoy is connected here"]
     : ["good", `live, ${count(all.length, "Envoy")}`];
   return h("p", { class: `state ${words[0]}`, role: "status", key: "state" }, words[1]);
 }
