@@ -97,7 +97,7 @@ async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
 
 
 @asynccontextmanager
-async def admin_port(text: str) -> AsyncIterator[int]:
+async def admin_port(text: str, at: int = 0) -> AsyncIterator[int]:
     """Have somebody answer who read these manifests."""
     folder, workbench, standing = Folder(), Workbench(), Standing(Hub(lambda _: None), dict)
     folder.take("a.yaml", read(text, "a.yaml"))
@@ -107,7 +107,7 @@ async def admin_port(text: str) -> AsyncIterator[int]:
         return question(workbench.world)
 
     port = AdminPort(standing, Telemetry(), frozenset({"localhost"}), ask=ask)
-    async with answering(port, HostPort("127.0.0.1", 0)) as number:
+    async with answering(port, HostPort("127.0.0.1", at)) as number:
         yield number
 
 
