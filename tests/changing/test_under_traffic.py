@@ -170,4 +170,4 @@ def tell(made: Counter[str], traffics: Sequence[Traffic], visitors: Sequence[Vis
     for traffic in traffics:
         answers.update(traffic.answers)
     broken = sum((visitor.broken for visitor in visitors), Counter[str]())
-    print(f"{made.total()} changes, {answers.total()} requests: {dict(answers)}, closed: {dict(broken)}")  # noqa: T201
+    print(f"{made.total()} changes, {answers.total()} requests: {dict(answers)}, closed: {dict(broken)}")  # noqa: T201  # it is asked for
