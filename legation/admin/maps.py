@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
 from importlib.metadata import version
@@ -15,17 +16,19 @@ from legation.admin.kept import Answer, Kept
 from legation.atlas import Summary, chart, leads, summaries
 from legation.audit import as_json as audit_as_json
 from legation.audit import audited
-from legation.believed import everything_believed
 from legation.findings import Finding, advice, in_order, read_findings
 from legation.portraits import Said, portrait, said, search
 from legation.proxies.handshakes import Handshakes
 from legation.standing import Counters, Envoy, LastNack, Process, Standing
+from legation.trust import Trusted, trusted
+from legation.trust import as_json as trust_as_json
 from translator.advice.everything import ASKED, answered
 from translator.names import Name, Ref
 from translator.world import World
 from xds_server.hub import Connected
 
 MOST_FINDINGS = 500
+MOST_TRUSTED = 5_000
 LONGEST_SEARCH = 200  # characters
 REST = 20.0  # so that pages, however many, take less than a twentieth of the batches' time
 LOOK_AGAIN = 0.5  # seconds: what Envoys hold is no state of ours, and asking them costs no batch anything
@@ -143,7 +146,10 @@ class Maps:
         return await self._told(request, lambda world: _encoded(search(world, text)), "nothing")
 
     async def _trust(self, request: web.Request) -> web.Response:
-        return await self._told(request, lambda world: _encoded(everything_believed(world)), "nothing")
+        def soonest_first(world: World) -> bytes:
+            return trust_as_json(tuple(sorted(trusted(world), key=_soonest)[:MOST_TRUSTED]))
+
+        return await self._told(request, soonest_first, "nothing")
 
     async def _findings(self, request: web.Request) -> web.Response:
         """Say all that `legation check` names; advice walks the whole world, so it is given here only."""
@@ -203,6 +209,12 @@ def _named(request: web.Request) -> Name:
 
 def _encoded(found: Struct | tuple[Struct, ...] | None) -> bytes | None:
     return None if found is None else msgspec.json.encode(found)
+
+
+def _soonest(found: Trusted) -> tuple[bool, bool, datetime, str]:
+    """Put first what somebody uses and what ends first."""
+    ends = found.soonest
+    return not found.gateways, ends is None, ends or datetime.max.replace(tzinfo=UTC), found.name
 
 
 def _gateway_ref(group: str) -> Ref:

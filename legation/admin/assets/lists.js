@@ -65,14 +65,16 @@ export function trust() {
 }
 
 function trustRows(each, number) {
-  const owner = [object(each.owner), each.port && h("span", { class: "quiet" }, ` port ${each.port}`)];
+  const [namespace, name] = each.name.split("/");
+  const owner = [object({ kind: each.kind, namespace, name }), each.port && h("span", { class: "quiet" }, ` port ${each.port}`)];
   const users = each.gateways.join(", ") || h("span", { class: "quiet" }, "nobody");
   const certificates = each.certificates.map((one) => {
-    const [words, alarm] = until(one.until);
-    return [h("span", {}, one.subject || "no subject", !one.isAuthority && each.purpose.startsWith("proves") && h("span", { class: "warning" }, " no CA")),
-      h("code", { class: "print", title: one.fingerprint }, one.fingerprint.slice(0, 16)), h("span", { class: `when ${alarm}`, title: `${one.since} to ${one.until}` }, words), `${one.source} ${one.field}`];
+    const [words, alarm] = until(one.notAfter);
+    const dates = h("span", { class: `when ${one.lapse ? "bad" : alarm}`, title: `${one.notBefore} to ${one.notAfter}` }, one.lapse || words);
+    return [one.subject || "no subject", h("code", { class: "print", title: one.fingerprint }, one.fingerprint.slice(0, 16)), dates, `${one.source} ${one.field}`];
   });
-  const pins = each.pins.map((pin) => [`pinned ${pin.form}`, h("code", {}, pin.value), h("span", { class: "quiet" }, "no end"), ""]);
+  const lonely = each.pins.length > 0 && !each.hasBackupPin && h("span", { class: "warning" }, " and no other");
+  const pins = each.pins.map((pin) => [`pinned ${pin.form}`, [h("code", {}, pin.value), lonely], h("span", { class: "quiet" }, "no end"), ""]);
   const roots = each.systemRoots ? [["the machine's own roots", "", h("span", { class: "quiet" }, "as they are there"), ""]] : [];
   return [...certificates, ...pins, ...roots].map(([what, print, valid, source], n) =>
     row(`${number}|${n}`, owner, each.purpose, h("div", {}, what, " ", print), valid, source, users));
