@@ -17,6 +17,7 @@ from translator.rules.cors import Cors
 from translator.rules.filters import NOTHING, Filters, Redirect, Rewrite
 from translator.rules.grants import Pointer
 from translator.rules.headers import UNCHANGED, HeaderChanges
+from translator.rules.limits import too_large
 from translator.rules.matches import (
     HttpMatch,
     PathPrefix,
@@ -131,19 +132,29 @@ class ReadRule(Struct, frozen=True):
 
 def unread(route: Ref) -> tuple[ReadRule, ...]:
     """Return what stands for the rules of a route that a mistake of ours kept from ever being read."""
-    fault = our_fault(route)
-    return (ReadRule((), HttpRule(Fail(FAILURES[route.kind], fault.message)), fault),)
+    return _whole(route, our_fault(route))
 
 
 @steady(unread)
 def rules(world: World, route: Ref) -> tuple[ReadRule, ...]:
     """Read every rule of an HTTPRoute or a GRPCRoute once, for what it serves and for its status."""
-    if route.kind == "GRPCRoute":
-        written = world.must(GRPCRoute, route.name).spec.rules
-        each = enumerate(written or (GRPCRouteRule(),))
-        return tuple(_read(world, Rule(route, rule.name or str(number)), rule) for number, rule in each)
-    asked_for = enumerate(world.must(HTTPRoute, route.name).spec.rules)
-    return tuple(_read(world, Rule(route, rule.name or str(number)), rule) for number, rule in asked_for)
+    written = stated(world, route)
+    if (excess := too_large(written)) is not None:
+        return _whole(route, excess)
+    each: tuple[HTTPRouteRule | GRPCRouteRule, ...] = written.spec.rules or (GRPCRouteRule(),)
+    named = ((rule, Rule(route, rule.name or str(number))) for number, rule in enumerate(each))
+    return tuple(_read(world, place, rule) for rule, place in named)
+
+
+def stated(world: World, route: Ref) -> HTTPRoute | GRPCRoute:
+    """Return a route as it was written."""
+    kind: type[HTTPRoute | GRPCRoute] = GRPCRoute if route.kind == "GRPCRoute" else HTTPRoute
+    return world.must(kind, route.name)
+
+
+def _whole(route: Ref, refusal: Refused) -> tuple[ReadRule, ...]:
+    """Refuse all rules of a route as one that takes no request."""
+    return (ReadRule((), HttpRule(Fail(FAILURES[route.kind], refusal.message)), refusal),)
 
 
 def _matches(rule: HTTPRouteRule | GRPCRouteRule) -> tuple[HttpMatch | Refused, ...]:

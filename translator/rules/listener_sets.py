@@ -11,6 +11,7 @@ from translator.objects.listener_set import ListenerSet
 from translator.objects.listeners import Listener
 from translator.objects.namespace import Namespace
 from translator.rules.gateways import GATEWAY, ours, refusal
+from translator.rules.limits import MOST_LISTENERS
 from translator.verdict import Refused, our_fault
 from translator.world import Index, World
 
@@ -52,7 +53,21 @@ def gateway_of(world: World, name: Name) -> Name | None:
 
 @steady(lambda name: our_fault(f"ListenerSet {name}"))
 def set_refusal(world: World, name: Name) -> Refused | None:
-    """Say why a set that wants to join a Gateway of ours may not, if so."""
+    """Say why a set that wants to join a Gateway of ours does not, if so."""
+    if (refused := barred(world, name)) is not None:
+        return refused
+    gateway = gateway_of(world, name)
+    if gateway is not None and name not in joining(world, gateway):
+        message = (
+            f"Gateway {gateway} has {MOST_LISTENERS} listeners at the most: older ListenerSets have them"
+        )
+        return Refused("TooManyListeners", message)
+    return None
+
+
+@steady(lambda name: our_fault(f"ListenerSet {name}"))
+def barred(world: World, name: Name) -> Refused | None:
+    """Say why a set may not join the Gateway of ours that it wants to join, if so."""
     gateway = gateway_of(world, name)
     assert gateway is not None, f"ListenerSet {name} joins no Gateway of ours"
     allowed = world.must(Gateway, gateway).spec.allowed_listeners
@@ -81,11 +96,23 @@ def slots(world: World, gateway: Name) -> tuple[Slot, ...]:
     """Return the listeners of a Gateway by precedence: its own first, then each set's, the oldest first."""
     own = world.must(Gateway, gateway).spec.listeners
     names = [Slot(gateway, Ref("Gateway", gateway), each.name) for each in own]
+    for name in joining(world, gateway):
+        listeners = world.must(ListenerSet, name).spec.listeners
+        names += [Slot(gateway, Ref("ListenerSet", name), each.name) for each in listeners]
+    return tuple(names)
+
+
+@query
+def joining(world: World, gateway: Name) -> tuple[Name, ...]:
+    """Return the sets that a Gateway takes listeners from: those allowed that there is room for, by age."""
+    room = MOST_LISTENERS - len(world.must(Gateway, gateway).spec.listeners)
+    found = []
     for one in sorted(world.where(SETS_BY_GATEWAY, gateway), key=age):
         name = Name(one.metadata.namespace, one.metadata.name)
-        if set_refusal(world, name) is None:
-            names += [Slot(gateway, Ref("ListenerSet", name), each.name) for each in one.spec.listeners]
-    return tuple(names)
+        if len(one.spec.listeners) <= room and barred(world, name) is None:
+            room -= len(one.spec.listeners)
+            found.append(name)
+    return tuple(found)
 
 
 @steady(lambda slot: Listener(slot.section, 0, ""))

@@ -1,6 +1,8 @@
 """One listener: whether it is distinct, which kinds it takes, which certificates it shows."""
 
-from itertools import groupby, product
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -28,6 +30,8 @@ KINDS = {
     "UDP": ("UDPRoute",),
 }
 FAMILIES = {"HTTP": "HTTP", "HTTPS": "TLS", "TLS": "TLS", "TCP": "TCP", "UDP": "UDP"}
+# Those that a family cannot share a port with, itself where it has no names to tell listeners apart by.
+RIVALS = {"HTTP": ("TLS", "TCP"), "TLS": ("HTTP", "TCP"), "TCP": ("HTTP", "TLS", "TCP"), "UDP": ("UDP",)}
 
 
 class Listening(Struct, frozen=True):
@@ -90,6 +94,20 @@ def judge(world: World, slot: Slot) -> Listening:
 
 
 @query
+def _by_port(world: World, gateway: Name) -> dict[int, tuple[Slot, ...]]:
+    found: dict[int, list[Slot]] = {}
+    for slot in slots(world, gateway):
+        found.setdefault(declared(world, slot).port, []).append(slot)
+    return {port: tuple(those) for port, those in found.items()}
+
+
+@query
+def slots_at(world: World, gateway: Name, port: int) -> tuple[Slot, ...]:
+    """Return the listeners of a port by precedence."""
+    return _by_port(world, gateway).get(port, ())
+
+
+@query
 def conflicts(world: World, gateway: Name) -> dict[Slot, Refused]:
     """Return the listeners that are not distinct: all of them in one object, the later between objects.
 
@@ -126,26 +144,48 @@ def conditions(listening: Listening, warning: str = "") -> tuple[Condition, ...]
 
 def _indistinct(world: World, some: list[Slot], rivals: list[Slot]) -> dict[Slot, Refused]:
     """Return those that cannot be told apart from another one, each with the first such rival."""
-    lost: dict[Slot, Refused] = {}
-    for slot, rival in product(some, rivals):
-        clash = _clash(declared(world, slot), declared(world, rival)) if slot != rival else None
-        if clash is not None:
-            reason, what = clash
-            message = f"{what} is also claimed by listener {rival} of {rival.owner}"
-            lost.setdefault(slot, Refused(reason, message))
-    return lost
+    claims: dict[_Claim, list[Slot]] = {}
+    for rival in rivals:
+        for claim in _claims(declared(world, rival)):
+            claims.setdefault(claim, []).append(rival)
+    found = ((slot, _clash(world, slot, claims)) for slot in some)
+    return {slot: clash for slot, clash in found if clash is not None}
 
 
-def _clash(one: Listener, other: Listener) -> tuple[str, str] | None:
-    """Say how two listeners cannot be told apart, if so."""
-    family, rival = FAMILIES.get(one.protocol), FAMILIES.get(other.protocol)
-    if one.port != other.port or family is None or rival is None or (family == "UDP") != (rival == "UDP"):
-        return None
-    if family != rival or family in ("TCP", "UDP"):
-        return ("ProtocolConflict", f"port {one.port}")
-    if one.hostname == other.hostname:
-        return ("HostnameConflict", f"hostname {one.hostname or EVERY} on port {one.port}")
+class _Claim(NamedTuple):
+    """What a listener has at its port: a family of protocols, and in the end a hostname."""
+
+    port: int
+    family: str
+    hostname: str = ""
+
+
+def _claims(one: Listener) -> tuple[_Claim, ...]:
+    family = FAMILIES.get(one.protocol)
+    if family is None:
+        return ()
+    return (_Claim(one.port, family), _Claim(one.port, family, one.hostname or EVERY))
+
+
+def _clash(world: World, slot: Slot, claims: Mapping[_Claim, list[Slot]]) -> Refused | None:
+    """Say from which listener one cannot be told apart: by its family, or within it by its name."""
+    one = declared(world, slot)
+    family = FAMILIES.get(one.protocol, "")
+    others = (_Claim(one.port, each) for each in RIVALS.get(family, ()))
+    if (rival := _other(slot, (each for claim in others for each in claims.get(claim, ())[:2]))) is not None:
+        return _claimed("ProtocolConflict", f"port {one.port}", rival)
+    name = one.hostname or EVERY
+    if (rival := _other(slot, claims.get(_Claim(one.port, family, name), ())[:2])) is not None:
+        return _claimed("HostnameConflict", f"hostname {name} on port {one.port}", rival)
     return None
+
+
+def _other(slot: Slot, found: Iterable[Slot]) -> Slot | None:
+    return next((each for each in found if each != slot), None)
+
+
+def _claimed(reason: str, what: str, rival: Slot) -> Refused:
+    return Refused(reason, f"{what} is also claimed by listener {rival} of {rival.owner}")
 
 
 def _refusal(listener: Listener) -> Refused | None:

@@ -125,7 +125,8 @@ def site(world: World, bound: Bound) -> Site:
 @query
 def plan(world: World, bound: Bound) -> HttpPort | TlsPort | QuicPort | TcpPort | UdpPort:
     """Return what the listeners of a port make of it: they are all of one family, or they would conflict."""
-    here = [(slot, listeners.judge(world, slot)) for slot in slots(world, bound.gateway)]
+    at = listeners.slots_at(world, bound.gateway, bound.port)
+    here = [(slot, listeners.judge(world, slot)) for slot in at]
     served = [pair for pair in here if pair[1].served and (pair[1].port, pair[1].transport) == bound[1:]]
     if not served and bound.transport == "UDP":
         return quic(world, Bound(bound.gateway, bound.port))
@@ -158,7 +159,8 @@ def _offers_http3(world: World, bound: Bound) -> bool:
     """Say whether a port is to be open for HTTP/3: where it is wished, and no listener claims datagrams."""
     if not manners(world, bound.gateway, bound.port).http3:
         return False
-    claimed = (listeners.judge(world, slot) for slot in slots(world, bound.gateway))
+    at = listeners.slots_at(world, bound.gateway, bound.port)
+    claimed = (listeners.judge(world, slot) for slot in at)
     return ("UDP", bound.port) not in {(each.transport, each.port) for each in claimed}
 
 

@@ -6,9 +6,12 @@ from translator.rules import listeners
 from translator.rules.attachment import Parent, parents
 from translator.rules.backends import Backend, Traffic
 from translator.rules.external_names import forbidden
+from translator.rules.hostnames import EVERY
 from translator.rules.http_routes import rules
+from translator.rules.limits import LARGEST_SPREAD
 from translator.rules.status import ParentStatus, RouteStatus
 from translator.rules.streams import streams, surplus
+from translator.rules.tables import spread, table_of
 from translator.verdict import Condition, Refused, fails, holds, our_fault
 from translator.world import World
 
@@ -82,8 +85,29 @@ def _partially_invalid(world: World, route: Ref) -> tuple[Condition, ...]:
         return (
             (holds("PartiallyInvalid", beyond.reason, f"Dropped Rule: {beyond.message}"),) if beyond else ()
         )
-    refused = _refused_rules(world, route)
-    if not refused or route_refusal(world, route) is not None:
+    if route_refusal(world, route) is not None:
         return ()
-    each = "; ".join(f"rules[{n}]: {refusal.message}" for n, refusal in refused.items())
-    return (holds("PartiallyInvalid", "UnsupportedValue", f"Dropped Rule: {each}"),)
+    dropped = [f"rules[{n}]: {refusal.message}" for n, refusal in _refused_rules(world, route).items()]
+    said = [f"Dropped Rule: {'; '.join(dropped)}"] if dropped else []
+    said += [_not_repeated(name) for name in sorted(_confined(world, route))]
+    return (holds("PartiallyInvalid", "UnsupportedValue", "; ".join(said)),) if said else ()
+
+
+@query
+def _confined(world: World, route: Ref) -> frozenset[str]:
+    """Return the wide names of a route at which it has no room in the hosts that they cover."""
+    return frozenset(
+        host.hostname
+        for parent in parents(world, route)
+        for each in parent.attached
+        for host in each.hosts
+        if host.hostname.startswith(EVERY)
+        and route not in spread(world, table_of(world, each.slot), host.hostname)
+    )
+
+
+def _not_repeated(name: str) -> str:
+    return (
+        f"hostname {name}: names under it that others serve are not answered by it, because "
+        f"it and older routes of {name} have over {LARGEST_SPREAD} bytes: give it the hostnames it is for"
+    )

@@ -15,10 +15,11 @@ from translator.memo import keyed, query, steady
 from translator.names import Name, Ref
 from translator.rules import listeners
 from translator.rules.attachment import ROUTES, attached
-from translator.rules.hostnames import EVERY, narrowest, specificity
-from translator.rules.http_routes import Fail, HttpRule, rules
+from translator.rules.hostnames import EVERY, specificity
+from translator.rules.http_routes import Fail, HttpRule, rules, stated
+from translator.rules.limits import LARGEST_SPREAD, size
 from translator.rules.listener_filters import questions
-from translator.rules.listener_sets import Slot, age, slots
+from translator.rules.listener_sets import Slot, age
 from translator.rules.matches import HttpMatch, PathPrefix
 from translator.rules.questions import Question
 from translator.world import World
@@ -77,6 +78,12 @@ class Placed(NamedTuple):
     written: str
 
 
+def table_of(world: World, slot: Slot) -> Table:
+    """Return the table that answers for a listener of HTTP or HTTPS."""
+    each = listeners.judge(world, slot)
+    return Table(slot.gateway, each.port, each.hostname if each.protocol == "HTTPS" else "")
+
+
 @query
 def hostnames(world: World, table: Table) -> tuple[str, ...]:
     """Return the virtual hosts of a table: exact names, `*.` suffixes, or `*`; each at most once.
@@ -121,20 +128,25 @@ def asked(world: World, table: Table, hostname: str) -> tuple[Question, ...]:
 @query
 def members(world: World, table: Table) -> tuple[Slot, ...]:
     """Return the listeners whose requests a table answers."""
-    return tuple(slot for slot in slots(world, table.gateway) if _serves(listeners.judge(world, slot), table))
+    here = listeners.slots_at(world, table.gateway, table.port)
+    return tuple(slot for slot in here if _serves(listeners.judge(world, slot), table))
 
 
 @steady(lambda _gateway, _port, _hostname: None)
 def owner(world: World, gateway: Name, port: int, hostname: str) -> Slot | None:
     """Return the listener a hostname belongs to at a port: the most specific one, able to serve or not."""
-    by_name = {each.hostname: slot for slot, each in distinct(world, gateway, port)}
-    found = narrowest(by_name, hostname)
-    return by_name[found] if found is not None else None
+    by_name = _owners(world, gateway, port)
+    return next((by_name[name] for name in _wider(hostname) if name in by_name), None)
+
+
+@query
+def _owners(world: World, gateway: Name, port: int) -> dict[str, Slot]:
+    return {each.hostname: slot for slot, each in distinct(world, gateway, port)}
 
 
 def distinct(world: World, gateway: Name, port: int) -> Iterator[tuple[Slot, listeners.Listening]]:
     """Name the listeners of a port that are told apart by hostname and do not conflict."""
-    for slot in slots(world, gateway):
+    for slot in listeners.slots_at(world, gateway, port):
         each = listeners.judge(world, slot)
         if (each.port, each.transport, each.conflict) == (
             port,
@@ -181,11 +193,24 @@ def _guests(world: World, table: Table, hostname: str) -> tuple[Placed, ...]:
     for name in _wider(hostname):
         placed = _placed.at(world, name, table)
         if placed and owner(world, table.gateway, table.port, name) == slot:
-            for each in placed:
+            repeated = None if name == hostname else spread(world, table, name)
+            for each in placed if repeated is None else (each for each in placed if each.route in repeated):
                 known = best.get(each.route)
                 if known is None or specificity(each.written) > specificity(known.written):
                     best[each.route] = each
     return tuple(best.values())
+
+
+@query
+def spread(world: World, table: Table, wide: str) -> frozenset[Ref]:
+    """Return the routes of a wide name that answer for narrower ones: those there is room for, by age."""
+    refs = {each.route for each in _placed.at(world, wide, table) or ()}
+    room, found = LARGEST_SPREAD, set()
+    for ref in sorted(refs, key=lambda ref: age(stated(world, ref))):
+        if (taken := size(stated(world, ref))) <= room:
+            room -= taken
+            found.add(ref)
+    return frozenset(found)
 
 
 def _wider(hostname: str) -> Iterator[str]:
