@@ -107,7 +107,7 @@ class Follower:
         clusters = moved.get(CLUSTER, NOT_MOVED)
         swapped = (name for name, move in moved.get(SECRET, NOT_MOVED).items() if move.before and move.after)
         users = {user for name in swapped for user in self._users.get((gateway, name), ())}
-        same = {name: served[CLUSTER][name] for name in sorted(users - clusters.keys())}
+        same = {name: made for name in sorted(users - clusters.keys()) if (made := served[CLUSTER].get(name))}
         return {**{name: Move(made, made) for name, made in same.items()}, **clusters}
 
     def _let_go(self, gateway: str, secret: str, cluster: str) -> None:

@@ -20,7 +20,7 @@ from legation.collection import undisturbed
 from legation.deliveries import Heard, delivery
 from legation.notebook import Judged, Notebook
 from legation.permissions import JUDGED
-from legation.proof_changes import Follower, RootsChange, Served
+from legation.proof_changes import Follower, ProofChanges, RootsChange, Served
 from legation.proxies.wanted import Wanted, wanted
 from legation.publish import Publisher
 from legation.written_status import read_status
@@ -145,19 +145,19 @@ class Workbench:
         }
         broken = {**translation.broken, **mistakes}
         snapshots = self._publisher.snapshots(translation.gateways)
-        found = self._follower.take(self._publisher.moves, translation.gateways)
+        found, records, flaws = self._compared(batch, translation.gateways)
         kept = self._notebook.keep(self.world, translation.statuses, written(datetime.now(UTC)))
         took = time.monotonic() - begun
         self._last = Outcome(
             snapshots,
             kept.statuses,
-            broken,
+            broken | flaws,
             took,
             kept.judged,
             kept.news,
             proxies.values,
             self._effort(batch, begun),
-            changed(self.world, found.hops, batch, datetime.now(UTC)),
+            records,
             found.roots,
             found.ends,
         )
@@ -172,6 +172,16 @@ class Workbench:
             queries=self._ran - before,
             results=len(self.world.memory),
         )
+
+    def _compared(
+        self, batch: Batch, gateways: Mapping[Name, Resources]
+    ) -> tuple[ProofChanges, tuple[Changed, ...], dict[str, Mistake]]:
+        """Say what differs in what is proved; a mistake of ours there costs lines of the record only."""
+        try:
+            found = self._follower.take(self._publisher.moves, gateways)
+            return found, changed(self.world, found.hops, batch, datetime.now(UTC)), {}
+        except Exception as bug:  # noqa: BLE001  # nobody is served less for it
+            return ProofChanges(ends=self._last.ends), (), {"the audit record": Mistake(bug)}
 
     def _doubts(self, gateways: Mapping[Name, Resources]) -> bool:
         """Call no Gateway programmed whose listeners are others than those its Envoys took."""

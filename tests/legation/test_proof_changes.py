@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from legation import proof_changes
 from legation.audit import audited
 from legation.audit_record import Began, Changed, Strength, Weak, beginning, line, read_line
 from legation.change import Put, Stated
@@ -20,7 +21,7 @@ from tests.legation.test_audit import PERMIT, WEAK, led_to
 from tests.legation.test_trust import config_map
 from tests.pki import Authority
 from tests.worlds import puts, working
-from translator.envoy.proofs import Grade
+from translator.envoy.proofs import Grade, Proof
 from translator.names import Name, Ref
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.config_map import ConfigMap
@@ -186,6 +187,24 @@ def test_the_soonest_end_of_what_is_served_is_known() -> None:
         Served("infra/edge", "trust/shop/tls"): datetime(2040, 1, 1, tzinfo=UTC)
     }
     assert put(GONE).ends == {}
+
+
+def test_a_mistake_of_ours_costs_lines_of_the_record_and_nothing_that_is_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    put = begun(config_map("roots", OLD.pem), policy())
+
+    def mistaken(_: bytes) -> Proof:
+        raise KeyError("sni")  # noqa: EM101  # as a mistake of ours would
+
+    with monkeypatch.context() as poisoned:
+        poisoned.setattr(proof_changes, "proof", mistaken)
+        outcome = put(policy("other.internal"))
+    assert list(outcome.broken) == ["the audit record"]
+    assert [each.proof.server_name for each in audited(outcome.snapshots)] == ["other.internal"]
+    after = put(policy("third.internal"))
+    assert not after.broken
+    assert only(after).after is not None
 
 
 def test_a_record_begins_with_counts_and_names_what_is_weak() -> None:
