@@ -59,7 +59,7 @@ def stamp_of(path: Path) -> Stamp | None:
 def read_manifest(path: Path, root: Path) -> str | Unreadable:
     """Return a file's text."""
     try:
-        real = path.resolve(strict=True)
+        real = Path(os.path.realpath(path, strict=True))  # which says of a loop of links what it is
         if not real.is_relative_to(root.resolve()):
             return Unreadable("is a link that leads outside the folder; put the file itself here")
         return _regular_text(real)

@@ -79,7 +79,7 @@ def test_a_log_on_a_terminal_shows_a_mistake_and_no_values() -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("Gateway infra/edge: für alle\n", "Gateway infra/edge: für alle\n"),
+        ("Gateway infra/edge: für jeden\n", "Gateway infra/edge: für jeden\n"),
         ("a\x1b[2Jb", r"a\x1b[2Jb"),
         ("a\u202eb\x00\x9b", r"a\u202eb\x00\x9b"),
         ("a\rb", r"a\rb"),

@@ -49,7 +49,6 @@ OPENING = b"".join(  # headers as literals that no table remembers
         (b":scheme", b"http"),
         (b":path", f"/{SERVICE}/{DELTA}".encode()),
         (b"content-type", b"application/grpc"),
-        (b"te", b"trailers"),
     )
 )
 ASKED_NOTHING = {"/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"} | {
