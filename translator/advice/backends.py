@@ -34,9 +34,7 @@ CHECKS = (NO_ENDPOINTS, LOOKS_ENCRYPTED, LOOKS_CLEAR)
 
 TLS_PORTS, CLEAR_PORTS = (443, 8443, 9443), (80, 8080)
 TLS_NAMES, CLEAR_NAMES = ("https", "tls", "ssl", "grpcs"), ("http", "h2c", "grpc")
-OPENED = frozenset(
-    {Traffic.HTTP, Traffic.GRPC, Traffic.TERMINATED}
-)  # with TLS, or in cleartext, by the Gateway
+OPENED = frozenset({Traffic.HTTP, Traffic.GRPC, Traffic.TERMINATED})  # by the Gateway, with TLS or without
 
 
 def backends(world: World) -> Iterator[Advice]:
@@ -55,24 +53,28 @@ def backends(world: World) -> Iterator[Advice]:
 
 def _remarks(world: World, way: Way) -> Iterator[tuple[Check, str]]:
     port = way.backend.port
-    if port.kind not in GROUPS:
+    written = service_port(world, port)
+    if port.kind not in GROUPS or written is None:
         return
     leads = f"and {way.route} leads there by {way.field}"
     # Files for a cluster have no endpoints at all: they are nobody's mistake.
     if world.names(EndpointSlice) and not way.backend.by_name and not endpoints(world, port):
         yield NO_ENDPOINTS, f"{port} has no endpoint that is ready, {leads}"
-    written = service_port(world, port)
-    if written is None or written.app_protocol:
-        clear = written is not None and (written.app_protocol or "").lower() in CLEAR
-    else:
-        clear = _called(written, CLEAR_NAMES, CLEAR_PORTS)
-        if way.traffic in OPENED and way.backend.policy is None and _called(written, TLS_NAMES, TLS_PORTS):
-            yield (
-                LOOKS_ENCRYPTED,
-                f"{port} ({written.name or 'without a name'}) is reached in cleartext, {leads}",
-            )
-    if way.traffic is Traffic.PASSTHROUGH and clear:
+    if way.traffic in OPENED and way.backend.policy is None and _looks_encrypted(written):
+        name = written.name or "without a name"
+        yield LOOKS_ENCRYPTED, f"{port} ({name}) is reached in cleartext, {leads}"
+    if way.traffic is Traffic.PASSTHROUGH and _looks_clear(written):
         yield LOOKS_CLEAR, f"{port} gets the client's own TLS, {leads}"
+
+
+def _looks_encrypted(port: service.ServicePort) -> bool:
+    return not port.app_protocol and _called(port, TLS_NAMES, TLS_PORTS)
+
+
+def _looks_clear(port: service.ServicePort) -> bool:
+    if port.app_protocol:
+        return port.app_protocol.lower() in CLEAR
+    return _called(port, CLEAR_NAMES, CLEAR_PORTS)
 
 
 def _called(port: service.ServicePort, names: Iterable[str], numbers: Iterable[int]) -> bool:

@@ -1,6 +1,5 @@
-"""All advice about a world: what it is given with, and in which order."""
+"""All advice about a world, question by question."""
 
-from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
@@ -45,8 +44,8 @@ class Advised(Struct, frozen=True, eq=False):
 def advised(world: World) -> Advised:
     """Walk the whole world once: for whoever asks now and then, and never for one change."""
     parts = [answered(world, title) for title in ASKED]
-    found = sorted((each for part in parts for each in part.found), key=_place)
-    return Advised(tuple(found), dict(ChainMap(*(dict(part.broken) for part in parts))))
+    found = tuple(each for part in parts for each in part.found)
+    return Advised(found, {title: bug for part in parts for title, bug in part.broken.items()})
 
 
 def answered(world: World, title: str) -> Advised:
@@ -58,7 +57,3 @@ def answered(world: World, title: str) -> Advised:
     finally:
         world.memory.sweep()  # else the next change would pay for what only was asked here
     return Advised(found, {})
-
-
-def _place(advice: Advice) -> tuple[str, str, str, str]:
-    return advice.check.group, str(advice.about), advice.field, advice.check.id
