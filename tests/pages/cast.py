@@ -69,7 +69,6 @@ class Cast:
             config_map(ROOTS, self.backends.pem),
             config_map("next-roots", self._next.pem),
             config_map("lapsed-roots", self._lapsed.pem),
-            config_map("not-pem", "roots"),
             root_secret(ROOTS, self.backends.pem),
             trust_bundle(ROOTS, self.backends.pem),
             tls_secret("shop-example", self._edge),
