@@ -7,7 +7,8 @@ import msgspec
 from aiohttp import web
 from msgspec import Struct
 
-from legation.admin.maps import Ask
+from legation.admin.kept import Kept
+from legation.admin.maps import REST, Ask
 from legation.admin.maps import Question as Asked
 from legation.explain.explanation import as_json, held_by
 from legation.explain.held import held
@@ -35,6 +36,7 @@ class Tools:
         """Ask the world by `ask`."""
         self._standing = standing
         self._ask = ask
+        self._kept = Kept(REST)
 
     def routes(self) -> Iterable[web.RouteDef]:
         """Say who answers what."""
@@ -46,16 +48,23 @@ class Tools:
     async def _explain(self, request: web.Request) -> web.Response:
         outcome = self._standing.outcome
         seen = Seen(outcome.statuses, outcome.snapshots, tuple(self._standing.connected()))
-        return await self._told(partial(_explained, read_question(request.query_string), seen))
+        return await self._told(request, partial(_explained, read_question(request.query_string), seen))
 
     async def _names(self, request: web.Request) -> web.Response:
         text = request.query.get("of", "")
-        return await self._told(lambda world: msgspec.json.encode(beginning_with(world, text)))
+        return await self._told(request, lambda world: msgspec.json.encode(beginning_with(world, text)))
 
-    async def _told(self, question: Asked) -> web.Response:
+    async def _told(self, request: web.Request, question: Asked) -> web.Response:
         if not self._standing.ready:
             raise web.HTTPServiceUnavailable(text="nothing was read yet; ask again in a moment\n")
-        return web.Response(body=await self._ask(question), content_type="application/json")
+
+        async def make() -> bytes:
+            return await self._ask(question) or b""
+
+        answer = await self._kept.answer(
+            request.path_qs, object(), make
+        )  # what Envoys hold changes by itself
+        return web.Response(body=answer.body, content_type="application/json")
 
 
 def _explained(question: Question, seen: Seen, world: World) -> bytes:

@@ -5,11 +5,12 @@ from itertools import groupby
 
 from rich.text import Text
 
-from legation.explain.explanation import About, Absent, Contest, Door, Held, OfObject, OfRequest, Place, Said
+from legation.explain.explanation import About, Absent, Contest, Door, Held, OfObject, OfRequest, Place
+from legation.portraits import Said
 from legation.ways import in_short, ways
 
 MOST = 12  # of one sort; machines get all
-COLOURS = {"good": "green", "waiting": "yellow", "remark": "yellow", "bad": "red"}
+COLOURS = {"good": "green", "bad": "red", "alarm": "red"}
 
 
 def outline(explanation: OfObject | OfRequest) -> Text:
@@ -64,17 +65,17 @@ def _about(told: Iterable[About]) -> Iterator[Text]:
     for each in told:
         routes = "" if each.attached_routes is None else f" (routes: {each.attached_routes})"
         heading = Text(f"{each.where or 'of itself'}{routes}: ")
-        good = [said for said in each.said if said.tone == "good"]
+        good = [said for said in each.said if said.verdict == "good" and not said.message]
         heading.append(", ".join(f"{said.type}={said.status}" for said in good), style="green")
         yield heading
         for said in each.said:
-            if said.tone != "good":
+            if said not in good:
                 yield from _indented(_said(said))
 
 
 def _said(said: Said) -> Iterator[Text]:
     words = f"{said.type}={said.status} {said.reason}: {said.message}"
-    yield Text(words, style=COLOURS[said.tone])
+    yield Text(words, style=COLOURS.get(said.verdict, "yellow"))
     if said.remedy:
         yield Text(f"-> {said.remedy}", style="cyan")
 
@@ -109,7 +110,7 @@ def _door(door: Door) -> Iterator[Text]:
         yield Text(f"{door.gateway}: {door.words}")
     else:
         yield from _place(door.place)
-        wrong = (said for each in door.about for said in each.said if said.tone == "bad")
+        wrong = (said for each in door.about for said in each.said if said.verdict == "bad")
         yield from (Text("    ").append_text(line) for said in wrong for line in _said(said))
     if door.passed_over:
         yield Text("  matches before it" if door.place else "  matches", style="bold")

@@ -6,19 +6,7 @@ import msgspec
 from msgspec import Struct, structs
 
 from legation.landscape import Leads, Thing
-
-Tone = Literal["good", "waiting", "remark", "bad"]
-
-
-class Said(Struct, frozen=True):
-    """One condition of an object's status, and what helps."""
-
-    type: str
-    status: str
-    reason: str
-    message: str
-    tone: Tone
-    remedy: str = ""
+from legation.portraits import Said
 
 
 class About(Struct, frozen=True, rename="camel"):

@@ -93,7 +93,7 @@ def _listening(world: World, ref: Ref, told: tuple[About, ...]) -> OfObject:
         Ref(kind, guest.name) for slot in mine for kind in ROUTES for guest in attached(world, slot, kind)
     }
     wrong = _wrong(told)
-    waits = any(said.tone == "waiting" for each in told for said in each.said)
+    waits = any(said.verdict == "waiting" for each in told for said in each.said)
     good = "is not served yet: it waits for its Envoys" if waits else "is served"
     return OfObject(
         thing(ref),

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from legation.explain.explanation import About, Said, Tone
-from legation.findings import Fault
-from legation.written_status import PENDING, Condition, read_status
+from legation.explain.explanation import About
+from legation.portraits import Said, said
+from legation.written_status import read_status
 from translator.names import Ref
 from translator.rules.gateways import CONTROLLER
 
@@ -19,30 +19,15 @@ def about(statuses: Statuses, ref: Ref) -> tuple[About, ...]:
 
 def faults(told: Iterable[About]) -> list[Said]:
     """Return what is not done that somebody asked for."""
-    return [said for each in told for said in each.said if said.tone == "bad"]
+    return [said for each in told for said in each.said if said.verdict == "bad"]
 
 
 def _read(written: bytes, ref: Ref) -> Iterator[About]:
     status = read_status(written)
     if status.conditions:
-        yield About("", _said(status.conditions))
+        yield About("", tuple(map(said, status.conditions)))
     for each in status.listeners:
-        yield About(f"listener {each.name}", _said(each.conditions), each.attached_routes)
+        yield About(f"listener {each.name}", tuple(map(said, each.conditions)), each.attached_routes)
     for entry in (*status.parents, *status.ancestors):
         if entry.controller_name == CONTROLLER:
-            yield About(f"by {entry.about(ref.name.namespace)}", _said(entry.conditions))
-
-
-def _said(conditions: Iterable[Condition]) -> tuple[Said, ...]:
-    return tuple(
-        Said(each.type, each.status, each.reason, each.message, tone, Fault("", each).remedy)
-        for each, tone in ((each, _tone(each)) for each in conditions)
-    )
-
-
-def _tone(condition: Condition) -> Tone:
-    if condition.is_bad:
-        return "bad"
-    if condition.is_warning or (condition.status == "True" and condition.message):
-        return "remark"
-    return "waiting" if condition.reason == PENDING else "good"
+            yield About(f"by {entry.about(ref.name.namespace)}", tuple(map(said, entry.conditions)))

@@ -134,7 +134,7 @@ def test_a_route_that_names_the_host_and_is_not_attached_is_named_with_its_reaso
     assert isinstance(found, OfRequest)
     [absent] = found.absent
     assert str(absent.route) == "HTTPRoute shop/stranger"
-    [said] = [each for about in absent.about for each in about.said if each.tone == "bad"]
+    [said] = [each for about in absent.about for each in about.said if each.verdict == "bad"]
     assert said.reason == "NoMatchingParent"
     assert said.remedy
 
