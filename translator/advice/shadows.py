@@ -48,10 +48,10 @@ class Written(NamedTuple):
 
 def shadowed(world: World) -> Iterator[Advice]:
     """Tell of matches that no request ever reaches, and of a rule as a whole that has only such."""
-    hidden = _hidden(world)
-    for author in sorted({one.author for one in hidden}):
+    fates = _fates(world)
+    for author in sorted({one.author for one in fates}):
         read = rules(world, author.route)[author.number]
-        by = dict(_hiders(author, read, hidden))
+        by = dict(_hiders(author, read, fates))
         whole = len(by) == len(read.matches)
         for place, each in by.items() if read.refusal is None else ():
             if not whole or place == 0:
@@ -76,29 +76,30 @@ def outlived(world: World) -> Iterator[Advice]:
             yield Advice(OUTLIVED, route, field, f"{by} is attached to the same listener, and came first")
 
 
-def _hiders(author: Author, read: ReadRule, hidden: dict[Written, Author]) -> Iterator[tuple[int, Author]]:
+def _hiders(
+    author: Author, read: ReadRule, fates: dict[Written, Author | None]
+) -> Iterator[tuple[int, Author]]:
     """Say which matches of a rule are hidden, and by which rule: its own where one is there twice."""
     matches = [ranked.match for ranked in read.matches]
     for place, match in enumerate(matches):
-        if (by := hidden.get(Written(author, match))) is not None:
+        if (by := fates.get(Written(author, match))) is not None:
             yield place, by
         elif match in matches[:place]:
             yield place, author
 
 
-def _hidden(world: World) -> dict[Written, Author]:
-    """Return the matches that are hidden wherever they are served, each with a rule that hides it."""
-    hidden: dict[Written, Author] = {}
-    reached: set[Written] = set()
+def _fates(world: World) -> dict[Written, Author | None]:
+    """Return every match that is served, with a rule that hides it where one does wherever it is served."""
+    fates: dict[Written, Author | None] = {}
     for gateway in sorted(ours(world)):
         for table in sorted(needs(world, gateway).tables):
             for host in hostnames(world, table):
                 for one, by in _in_order(virtual_host(world, table, host)):
                     if by is None:
-                        reached.add(one)
+                        fates[one] = None
                     else:
-                        hidden.setdefault(one, by)
-    return {one: by for one, by in hidden.items() if one not in reached}
+                        fates.setdefault(one, by)
+    return fates
 
 
 def _in_order(entries: Sequence[Entry]) -> Iterator[tuple[Written, Author | None]]:
