@@ -13,7 +13,7 @@ from tests.legation.running import Legation, legation_up, run
 from tests.real_envoy import until
 
 SHOP = together(LEGATION_CLASS, gateway("edge", 80), route("store", "store"), service("store", 9))
-WITHIN = 60.0
+WITHIN = 180.0
 NOBODY = 65534
 BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"a{number}: &a{number} [{','.join([f'*a{number - 1}'] * 10)}]\n" for number in range(1, 30)
