@@ -16,6 +16,7 @@ from translator.envoy.proofs import WORST_FIRST
 from translator.names import Name
 from translator.rules.gateways import ours
 from translator.rules.needs import needs
+from translator.rules.tables import hostnames
 from translator.world import World
 
 MOST_HOSTS = 10_000  # of one Gateway; more are counted, and found by searching
@@ -77,9 +78,11 @@ def chart(world: World, gateway: Name) -> Chart | None:
 
 
 def leads(world: World, gateway: Name, table: str, hostname: str) -> tuple[Leads, ...] | None:
-    """Say what becomes of requests for a name, if there is such a table."""
+    """Say what becomes of requests for a name, if there is such a table and it has that name."""
     found = tables(world, gateway).get(table) if gateway in ours(world) else None
-    return None if found is None else tuple(islice(entries(world, found, hostname), MOST_ENTRIES))
+    if found is None or hostname not in hostnames(world, found):
+        return None
+    return tuple(islice(entries(world, found, hostname), MOST_ENTRIES))
 
 
 def _summary(world: World, name: Name) -> Summary:

@@ -2,7 +2,8 @@
 
 An answer about the world is made between two batches, which wait for it. So one answer is made at a time,
 none twice of the same state, and one that took long is kept for longer: however many pages are open, they
-cost the batches no more than a small part of their time.
+cost the batches no more than a small part of their time. Whatever is asked, batches have at least as long to
+themselves after an answer as it took.
 """
 
 import asyncio
@@ -40,6 +41,11 @@ class Kept:
         self._longest = longest
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._is_making = asyncio.Lock()
+        self._free_at = 0.0
+
+    def __len__(self) -> int:
+        """Return how many answers are kept."""
+        return len(self._kept)
 
     async def answer(self, asked: str, state: object, make: Callable[[], Awaitable[bytes]]) -> Answer:
         """Return what was answered in the same state, or a moment ago; else make it."""
@@ -48,13 +54,22 @@ class Kept:
             if known is not None and (known.state == state or monotonic() < known.until):
                 self._kept.move_to_end(asked)
                 return known.answer
+            await asyncio.sleep(self._free_at - monotonic())
             begun = monotonic()
-            body = await make()
-            ended = monotonic()
+            try:
+                body = await make()
+            finally:
+                ended = monotonic()
+                self._free_at = ended + (ended - begun)
             rest = min(self._rest * (ended - begun), self._longest)
             made = Answer(body, f'"{xxhash.xxh3_64_hexdigest(body)}"')
+            self._let_go(state, ended)
             self._kept[asked] = _Kept(made, state, ended + rest)
-            self._kept.move_to_end(asked)
-            while len(self._kept) > MOST_KEPT:
-                self._kept.popitem(last=False)
             return made
+
+    def _let_go(self, state: object, now: float) -> None:
+        """Make room: what nobody would be answered holds on to a state that is gone."""
+        for asked in [key for key, each in self._kept.items() if each.state != state and each.until < now]:
+            del self._kept[asked]
+        while len(self._kept) >= MOST_KEPT:
+            self._kept.popitem(last=False)

@@ -134,7 +134,7 @@ class Maps:
 
     async def _leads(self, request: web.Request) -> web.Response:
         name, table, host = _named(request), request.query.get("table", ""), request.query.get("host", "")
-        what = f"route table {table!r} of a Gateway {name} of this controller"
+        what = f"name {host!r} in a route table {table!r} of a Gateway {name} of this controller"
         return await self._told(request, lambda world: _encoded(leads(world, name, table, host)), what)
 
     async def _object(self, request: web.Request) -> web.Response:

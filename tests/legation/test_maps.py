@@ -1,10 +1,13 @@
 """What the page asks, and how it is answered: in words, once for everybody, and never with a secret."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import datetime
+from time import monotonic
 from typing import Any
+from weakref import ref
 
 import aiohttp
 import pytest
@@ -13,7 +16,7 @@ from aiohttp import web
 from cryptography import x509
 
 from legation.addresses import HostPort
-from legation.admin.kept import Kept
+from legation.admin.kept import MOST_KEPT, Kept
 from legation.admin.maps import LONGEST_SEARCH
 from legation.admin.metrics import Telemetry
 from legation.admin.page import assets
@@ -183,8 +186,9 @@ async def test_searching_finds_words_in_kinds_names_and_hostnames() -> None:
     [
         ("map/infra/nowhere", "there is no Gateway infra/nowhere of this controller"),
         ("map/infra/%3Cscript%3E", "there is no Gateway infra/<script>"),
-        ("map/infra/edge/leads?table=none&host=a", "there is no route table 'none'"),
-        ("map/infra/nowhere/leads", "there is no route table"),
+        ("map/infra/edge/leads?table=none&host=a", "there is no name 'a' in a route table 'none'"),
+        ("map/infra/edge/leads?table=infra/edge:80&host=a", "there is no name 'a' in a route table"),
+        ("map/infra/nowhere/leads", "there is no name ''"),
         ("object/HTTPRoute/shop/nowhere", "there is no HTTPRoute shop/nowhere"),
         ("object/Pod/shop/proved", "there is no Pod shop/proved"),
         ("object/__class__/shop/proved", "there is no __class__ shop/proved"),
@@ -278,6 +282,40 @@ async def test_an_answer_is_made_once_of_one_state_and_rests_as_long_as_it_deser
     assert made == [0, 1]
     kept = await resting.answer("a", 1, make)
     assert await resting.answer("a", 2, make) is kept
+
+
+async def test_no_more_is_kept_than_somebody_would_be_answered() -> None:
+    class State:
+        pass
+
+    async def make() -> bytes:
+        return b""
+
+    kept, state = Kept(), State()
+    gone = ref(state)
+    await kept.answer("a", state, make)
+    del state
+    assert gone() is not None
+    await kept.answer("b", State(), make)
+    assert gone() is None
+    for number in range(2 * MOST_KEPT):
+        await kept.answer(str(number), 1, make)
+    assert len(kept) == MOST_KEPT
+
+
+async def test_after_each_answer_there_is_as_long_for_what_waited() -> None:
+    begun, ended = [], []
+
+    async def make() -> bytes:
+        begun.append(monotonic())
+        await asyncio.sleep(0.05)
+        ended.append(monotonic())
+        return b""
+
+    kept = Kept()
+    await asyncio.gather(*(kept.answer(text, 1, make) for text in ("a", "b", "c")))
+    pauses = [later - before for before, later in zip(ended, begun[1:], strict=False)]
+    assert min(pauses) >= 0.05
 
 
 async def test_an_answer_that_could_not_be_made_is_asked_for_again() -> None:

@@ -11,6 +11,7 @@ from legation.landscape import Action, Answers, Destination, Forwards, Redirects
 from legation.offline import translated
 from legation.publish import Publisher
 from legation.survey import entries, hosts, survey, tables
+from legation.tree import trees
 from tests.golden import Case, cases, world_of
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from tests.legation.test_audit import EVERYTHING
@@ -137,3 +138,13 @@ def test_a_port_names_its_listener_and_its_route(tmp_path: Path) -> None:
     [way] = lane.action.ways
     assert way.to is not None
     assert (way.to.endpoints, way.to.proving.grade) == (1, Grade.RELAYED)
+
+
+def test_a_gateway_that_is_refused_is_drawn_without_an_address(tmp_path: Path) -> None:
+    refused = gateway("edge", 80).replace(
+        "  listeners:", "  addresses: [{type: Hostname, value: a.test}]\n  listeners:"
+    )
+    world = world_with(tmp_path, together(LEGATION_CLASS, refused))
+    assert (survey(world, EDGE).addresses, survey(world, EDGE).ports) == ((), ())
+    [tree] = trees(world)
+    assert str(tree.label) == "Gateway infra/edge  nowhere: its status says why"
