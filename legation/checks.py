@@ -211,6 +211,11 @@ REFUSALS = tuple(
             "create a ReferenceGrant in the namespace that is pointed at",
         ),
         (
+            "RefusedByEnvoy",
+            "a route that an Envoy refuses although we find nothing wrong: what it said before is served",
+            "change what Envoy's words in the message name; please report it as well",
+        ),
+        (
             "TargetNotFound",
             "a policy for a Service or a port that does not exist",
             "name a Service that exists, and a port by its name",

@@ -39,6 +39,7 @@ _BY_REASON = MappingProxyType({
     ("", "NotAllowed"): "spec.parentRef",
     ("", "NotAllowedByListeners"): "spec.parentRefs",
     ("", "ParentNotAccepted"): "spec.parentRef",
+    ("", "RefusedByEnvoy"): "spec.rules",
     ("", "TargetNotFound"): "spec.targetRefs",
     ("", "TooManyListeners"): "spec.parentRef",
     ("", "UnsupportedProtocol"): "spec.protocol",

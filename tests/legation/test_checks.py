@@ -52,7 +52,8 @@ def in_a_cluster() -> Iterator[Finding]:
     for name in world.names(Gateway):
         world.put(Upkeep, name, Upkeep("the API server does not let us create Deployments"))
     yield from said(dict(translate(world).statuses))
-    for kind, reason in (("ListenerSet", "TooManyListeners"), ("Gateway", OUR_FAULT)):  # in no small world
+    rare = {"TooManyListeners": "ListenerSet", "RefusedByEnvoy": "Gateway", OUR_FAULT: "Gateway"}
+    for reason, kind in rare.items():  # which no small world leads to
         told = GatewayStatus((fails("Accepted", reason, "words"),), ())
         yield from said({Ref(kind, Name("shop", "a")): told})
 
