@@ -118,3 +118,23 @@ def reasons(case: Path) -> Iterator[str]:
     for about, conditions in statuses.items():
         if about.startswith("BackendTLSPolicy "):
             yield from (each.split()[2] for each in conditions if each.split()[1] == "False")
+
+
+def test_what_is_said_of_us_beside_others_is_in_our_own_report() -> None:
+    page = (ROOT / "docs/comparison.md").read_text()
+    report = yaml.safe_load((ROOT / "e2e/conformance/reports/experimental-full.yaml").read_text())
+    [http] = [each for each in report["profiles"] if each["name"] == "GATEWAY-HTTP"]
+    core = http["core"]["statistics"]
+    assert f"| Core tests of HTTP: passed, skipped | {core['Passed']}, {core['Skipped']} |" in page
+    assert f"| Suite of Gateway API | {report['gatewayAPIVersion'].removeprefix('v')} |" in page
+    claimed = {name for each in report["profiles"] for name in each["extended"]["supportedFeatures"]}
+    assert claimed >= {
+        "BackendTLSPolicy",
+        "BackendTLSPolicySANValidation",
+        "GatewayBackendClientCertificate",
+        "GatewayFrontendClientCertificateValidation",
+        "HTTPRouteCORS",
+        "HTTPRouteRetryCodes",
+        "ListenerSet",
+        "TLSRouteModeTerminate",
+    }

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.pages.blocks import ROOT, Block, blocks
 from tests.pages.cast import Cast
@@ -62,3 +63,10 @@ def test_authors_say_only_what_is_understood_and_why_something_is_not_run() -> N
 def test_a_test_that_holds_a_block_knows_its_page(page: str) -> None:
     holding = [ROOT / test for block in blocks(page) for test in block.said("held by")]
     assert [test for test in holding if Path(page).name not in test.read_text()] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_is_yaml_can_be_read_as_such_whoever_it_is_for(page: str) -> None:
+    for block in blocks(page):
+        if block.language == "yaml":
+            assert all(isinstance(each, dict) for each in yaml.safe_load_all(block.text)), str(block)
