@@ -25,6 +25,7 @@ from legation.peers import Others, alone
 from legation.proxies.local import Proxy
 from legation.publish import Offers
 from legation.pump import Batch, Outcome, Pump, Taker, Workbench
+from legation.quarantine import Quarantine
 from legation.settings import ServerFiles
 from legation.standing import Standing
 from legation.telling import Telling
@@ -83,6 +84,7 @@ class Engine:
         self.standing = Standing(self.hub, around.proxies, around.port_offset)
         self._announcer = Announcer(self.standing)
         self._pump = Pump(workbench, (self._take, self._telemetry.take, *takers))
+        self._quarantine = Quarantine(self._pump.put)
         self._watchdog = Watchdog(self._telemetry.registry)
         self.measure(Expiries(lambda: self.standing.outcome.ends))
         self.measure(Traffic(self.hub, lambda: self._pump.waiting))
@@ -137,6 +139,7 @@ class Engine:
         self._log.info("xDS port", address=str(HostPort(xds.host, number)))
 
     def _take(self, outcome: Outcome) -> None:
+        self._quarantine.take(outcome)
         concerned = self._offers.offer(outcome.snapshots, outcome.cause)
         if self._traces:
             self._traces.tracer.offered(outcome, concerned)
@@ -150,6 +153,7 @@ class Engine:
         if self._traces:
             self._traces.tracer.note(report)
         self._deliveries.note(report)
+        self._quarantine.note(report)
 
 
 async def opened(doors: AsyncExitStack, door: AbstractAsyncContextManager[T], what: str) -> T:

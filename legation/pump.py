@@ -23,6 +23,7 @@ from legation.permissions import JUDGED
 from legation.proof_changes import Follower, ProofChanges, RootsChange, Served
 from legation.proxies.wanted import Wanted, wanted
 from legation.publish import Publisher
+from legation.quarantined import HoldBack, LetGo
 from legation.written_status import read_status
 from translator.envoy.resource import LISTENER
 from translator.memo import Rows, Table
@@ -34,6 +35,7 @@ from translator.objects.secret import Secret
 from translator.rules.bundles import Bundles
 from translator.rules.certificates import NOW
 from translator.rules.gateways import Binding, Delivery
+from translator.rules.held_back import HTTP_ROUTES, HeldBack, HttpRoute, place
 from translator.rules.managed import RUNS_PROXIES, Upkeep
 from translator.translate import INDEXES, Mistake, Resources, Translator
 from translator.world import World
@@ -57,7 +59,8 @@ class Kept(NamedTuple):
     trouble: str
 
 
-Change = Put | Stated[datetime] | Stated[Binding] | Stated[bool] | Stated[Bundles | None] | Heard | Kept
+Fact = Stated[datetime] | Stated[Binding] | Stated[bool] | Stated[Bundles | None]
+Change = Put | Fact | Heard | Kept | HoldBack | LetGo
 Batch = Sequence[Change]
 
 
@@ -116,6 +119,7 @@ class Workbench:
         self._notebook = Notebook()
         self._proxies: Table[Wanted | None] = Table(self.world.memory, wanted)
         self._served: Mapping[Name, Resources] = MappingProxyType({})
+        self._before: dict[Ref, HttpRoute] = {}  # what routes said before their last change
         self._last = Outcome({}, {}, {}, 0.0)
         self._ran = 0
 
@@ -215,11 +219,23 @@ class Workbench:
             case Kept(gateway=name, trouble=trouble):
                 gateway = self.world.get(Gateway, name)
                 self.world.put(Upkeep, name, Upkeep(trouble) if gateway else None)
+            case HoldBack() | LetGo():
+                self._hold(change)
+
+    def _hold(self, change: HoldBack | LetGo) -> None:
+        """Have routes be as they were before, or as they are."""
+        words = change.words if isinstance(change, HoldBack) else None
+        for route in change.routes:
+            there = self.world.get(HTTP_ROUTES[route.kind], route.name)
+            held = HeldBack(words, self._before.get(route)) if there and words is not None else None
+            self.world.put(HeldBack, place(route), held)
 
     def _put(self, change: Put) -> None:
         if self._only_speaks(change):
             return
         kind, name, thing, _ = change
+        if kind.__name__ in HTTP_ROUTES:
+            self._remember(Ref(kind.__name__, name), goes=thing is None)
         self.world.put(kind, name, thing)
         self._notebook.touch(Ref(kind.__name__, name))
         if thing is None:
@@ -228,6 +244,15 @@ class Workbench:
             self._await_envoys(name, thing)
         if kind is Gateway and thing is None:
             self._forget(name)
+
+    def _remember(self, route: Ref, *, goes: bool) -> None:
+        """Keep what a route says before it changes; one that was held back is tried as it is then."""
+        held = self.world.get(HeldBack, place(route))
+        good = held.before if held else self.world.get(HTTP_ROUTES[route.kind], route.name)
+        self.world.put(HeldBack, place(route), None)
+        self._before.pop(route, None)
+        if good is not None and not goes:
+            self._before[route] = good
 
     def _only_speaks(self, change: Put) -> bool:
         """Say whether nothing but an object's own status is new: that came of it, and no rule reads it."""

@@ -8,8 +8,8 @@ from msgspec import Struct
 from translator.memo import steady
 from translator.names import Ref
 from translator.objects.filters import HTTPExternalAuthFilter
-from translator.objects.grpc_route import GRPCBackendRef, GRPCRoute, GRPCRouteMatch, GRPCRouteRule
-from translator.objects.http_route import HTTPBackendRef, HTTPRoute, HTTPRouteRule
+from translator.objects.grpc_route import GRPCBackendRef, GRPCRouteMatch, GRPCRouteRule
+from translator.objects.http_route import HTTPBackendRef, HTTPRouteRule
 from translator.objects.references import GATEWAY_GROUP
 from translator.rules import filters, questions
 from translator.rules.backends import Backend, Share, Traffic, shares
@@ -17,6 +17,7 @@ from translator.rules.cors import Cors
 from translator.rules.filters import NOTHING, Filters, Redirect, Rewrite
 from translator.rules.grants import Pointer
 from translator.rules.headers import UNCHANGED, HeaderChanges
+from translator.rules.held_back import held_back, refusal, stated
 from translator.rules.limits import too_large
 from translator.rules.matches import (
     HttpMatch,
@@ -138,18 +139,15 @@ def unread(route: Ref) -> tuple[ReadRule, ...]:
 @steady(unread)
 def rules(world: World, route: Ref) -> tuple[ReadRule, ...]:
     """Read every rule of an HTTPRoute or a GRPCRoute once, for what it serves and for its status."""
+    held = held_back(world, route)
+    if held is not None and held.before is None:
+        return _whole(route, refusal(held))
     written = stated(world, route)
     if (excess := too_large(written)) is not None:
         return _whole(route, excess)
     each: tuple[HTTPRouteRule | GRPCRouteRule, ...] = written.spec.rules or (GRPCRouteRule(),)
     named = ((rule, Rule(route, rule.name or str(number))) for number, rule in enumerate(each))
     return tuple(_read(world, place, rule) for rule, place in named)
-
-
-def stated(world: World, route: Ref) -> HTTPRoute | GRPCRoute:
-    """Return a route as it was written."""
-    kind: type[HTTPRoute | GRPCRoute] = GRPCRoute if route.kind == "GRPCRoute" else HTTPRoute
-    return world.must(kind, route.name)
 
 
 def _whole(route: Ref, refusal: Refused) -> tuple[ReadRule, ...]:

@@ -6,6 +6,7 @@ from translator.rules import listeners
 from translator.rules.attachment import Parent, parents
 from translator.rules.backends import Backend, Traffic
 from translator.rules.external_names import forbidden
+from translator.rules.held_back import REASON, held_back, refusal
 from translator.rules.hostnames import EVERY
 from translator.rules.http_routes import rules
 from translator.rules.limits import LARGEST_SPREAD
@@ -90,7 +91,10 @@ def _partially_invalid(world: World, route: Ref) -> tuple[Condition, ...]:
     dropped = [f"rules[{n}]: {refusal.message}" for n, refusal in _refused_rules(world, route).items()]
     said = [f"Dropped Rule: {'; '.join(dropped)}"] if dropped else []
     said += [_not_repeated(name) for name in sorted(_confined(world, route))]
-    return (holds("PartiallyInvalid", "UnsupportedValue", "; ".join(said)),) if said else ()
+    held = held_back(world, route)
+    reason = "UnsupportedValue" if held is None else REASON
+    said += [] if held is None else [refusal(held).message]
+    return (holds("PartiallyInvalid", reason, "; ".join(said)),) if said else ()
 
 
 @query

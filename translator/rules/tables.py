@@ -15,8 +15,9 @@ from translator.memo import keyed, query, steady
 from translator.names import Name, Ref
 from translator.rules import listeners
 from translator.rules.attachment import ROUTES, attached
+from translator.rules.held_back import stated
 from translator.rules.hostnames import EVERY, specificity
-from translator.rules.http_routes import Fail, HttpRule, rules, stated
+from translator.rules.http_routes import Fail, HttpRule, rules
 from translator.rules.limits import LARGEST_SPREAD, size
 from translator.rules.listener_filters import questions
 from translator.rules.listener_sets import Slot, age

@@ -1,0 +1,195 @@
+"""What only an Envoy refuses harms its author alone: it is found, named, held back, and tried again."""
+
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import structs
+
+from legation.addresses import HostPort
+from legation.bootstrap import Start, as_fields, bootstrap
+from legation.change import Put
+from legation.pump import Batch, Workbench
+from legation.quarantine import Quarantine
+from legation.standing import Overview
+from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
+from tests.legation.running import Legation, free_port, legation_up
+from tests.loopback import LOOPBACK, ask, http_backend
+from tests.poison.tenants import world_of
+from tests.poison.test_limits import matching
+from tests.poison.test_limits import route as evil_route
+from tests.real_envoy import running_envoy, until
+from translator.names import Name
+from translator.objects.http_route import HTTPRoute
+from translator.objects.kinds import KINDS, Object, name_of
+from translator.rules.held_back import HeldBack
+from xds_server.report import Accepted, Envoy, Rejected
+from xds_server.snapshot import RDS, Entry
+
+POISON = b"/poison"
+TABLE = "infra/shared:80"
+MOST_ANSWERS = 100
+COSTLY = "/[a-z]{40}"  # ours let pass what has no more than 100 steps; this Envoy, no more than 20
+SPARING = {"re2.max_program_size.error_level": 20, "re2.max_program_size.warn_level": 20}
+
+
+class Table:
+    """A workbench with its quarantine, and an Envoy that takes no table with a certain path in it."""
+
+    def __init__(self) -> None:
+        self.workbench = Workbench(asks_envoys=False)
+        self.waiting: list[Batch] = []
+        self.quarantine = Quarantine(self.waiting.append)
+        self.takes: Callable[[bytes], bool] = lambda body: POISON not in body
+        world = world_of()
+        self.waiting.append([put(world.must(i.type, n)) for i in KINDS for n in world.names(i.type)])
+        self.settle()
+
+    def settle(self) -> None:
+        """Work, offer and answer until nothing is left to be done."""
+        last: str | None = None
+        held: Entry | None = None
+        for _ in range(MOST_ANSWERS):
+            if not self.waiting:
+                break
+            outcome = self.workbench.work(self.waiting.pop(0))
+            self.quarantine.take(outcome)
+            entry = outcome.snapshots["infra/shared"].entries[RDS][TABLE]
+            if entry.version != last:
+                last = entry.version
+                held = self._answer(entry) or held
+        assert not self.waiting
+        assert held is not None
+        self.held = held.resource.body
+
+    def _answer(self, entry: Entry) -> Entry | None:
+        one, versions = Envoy("infra/shared", "envoy-1"), {TABLE: entry.version}
+        if self.takes(entry.resource.body):
+            self.quarantine.note(Accepted(one, RDS, versions))
+            return entry
+        self.quarantine.note(Rejected(one, RDS, versions, "no such path", isolated=True))
+        return None
+
+    def change(self, *routes: Object) -> None:
+        self.waiting.append([put(each) for each in routes])
+        self.settle()
+
+    def held_back(self) -> set[str]:
+        return {name.name for name in self.workbench.world.names(HeldBack)}
+
+
+def put(thing: Object) -> Put:
+    return Put(type(thing), name_of(thing), thing)
+
+
+def saying(name: str, path: str, generation: int = 1) -> Object:
+    made = evil_route(name, 0, [matching([{"path": {"value": path}}])], f"{name}.example")
+    return structs.replace(made, metadata=structs.replace(made.metadata, generation=generation))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.sets(st.integers(0, 8)))
+def test_of_many_changes_at_once_exactly_the_culprits_are_held_back(culprits: set[int]) -> None:
+    table = Table()
+    table.change(*(saying(f"r{n}", f"/old-{n}/", 1) for n in range(9)))
+    table.change(*(saying(f"r{n}", "/poison" if n in culprits else f"/new-{n}/", 2) for n in range(9)))
+    assert table.held_back() == {f"r{n}" for n in culprits}
+    for n in range(9):
+        assert (f"/old-{n}".encode() in table.held) == (n in culprits)
+        assert (f"/new-{n}".encode() in table.held) == (n not in culprits)
+
+
+def test_a_route_that_was_never_good_is_left_out_until_it_changes() -> None:
+    table = Table()
+    table.change(saying("bad", "/poison", 1))
+    assert table.held_back() == {"bad"}
+    table.change(saying("good", "/good", 1))
+    assert (b"/good" in table.held, POISON in table.held) == (True, False)
+    table.change(saying("bad", "/repaired", 2))
+    assert (table.held_back(), b"/repaired" in table.held) == (set(), True)
+
+
+def test_what_was_good_last_stays_however_often_the_author_tries() -> None:
+    table = Table()
+    table.change(saying("a", "/first", 1))
+    for generation in (2, 3, 4):
+        table.change(saying("a", f"/poison-{generation}", generation))
+        assert (table.held_back(), b"/first" in table.held) == ({"a"}, True)
+    table.waiting.append([Put(HTTPRoute, Name("evil", "a"), None)])
+    table.settle()
+    assert (table.held_back(), b"/first" in table.held) == (set(), False)
+
+
+async def test_an_envoy_that_refuses_one_tenants_pattern_goes_on_taking_all_others_changes(
+    tmp_path: Path,
+) -> None:
+    port, xds = free_port(), free_port()
+    evil = route("evil", "store", host="evil.example")
+    match = f"{{path: {{type: RegularExpression, value: '{COSTLY}'}}}}"
+    bad = evil.replace("- backendRefs", f"- matches: [{match}]\n    backendRefs")
+    async with AsyncExitStack() as stack:
+        backend = await stack.enter_async_context(http_backend("store"))
+        base = together(LEGATION_CLASS, gateway("edge", port), service("store", backend.port))
+        (tmp_path / "a.yaml").write_text(base)
+        (tmp_path / "evil.yaml").write_text(evil)
+        (tmp_path / "quiet.yaml").write_text(route("quiet", "store", host="quiet.example"))
+        legation = await stack.enter_async_context(
+            legation_up(tmp_path, "--no-envoy", "--xds", f"{LOOPBACK}:{xds}")
+        )
+        await legation.logged("xDS port")
+        await stack.enter_async_context(running_envoy(sparing(xds)))
+        await answers(port, "evil.example")
+        await answers(port, "quiet.example")
+        (tmp_path / "evil.yaml").write_text(bad)
+        assert "evil" in (await told(legation, "PartiallyInvalid"))
+        assert (await ask(port, headers={"host": "evil.example"})).body == "store"
+        (tmp_path / "quiet.yaml").write_text(route("quiet", "store", host="new.example"))
+        await answers(port, "new.example")
+        (tmp_path / "evil.yaml").write_text(evil.replace("evil.example", "repaired.example"))
+        await answers(port, "repaired.example")
+        await until(lambda: healed(legation), within=60)
+
+
+def sparing(xds: int) -> dict[str, object]:
+    """Return our bootstrap for an Envoy that takes only short patterns."""
+    start = Start(Name("infra", "edge"), "edge-1", HostPort(LOOPBACK, xds), HostPort(LOOPBACK, 0))
+    layers = {"layers": [{"name": "sparing", "staticLayer": SPARING}]}
+    fields = {**as_fields(bootstrap(start)), "layeredRuntime": layers}
+    return {key: value for key, value in fields.items() if key != "statsConfig"}
+
+
+async def answers(port: int, host: str) -> None:
+    async def does() -> bool:
+        try:
+            return (await ask(port, headers={"host": host})).body == "store"
+        except OSError:
+            return False
+
+    await until(does, within=60)
+
+
+async def told(legation: Legation, condition: str) -> str:
+    found: list[str] = []
+
+    async def says() -> bool:
+        found[:] = refused(await legation.overview(), condition)
+        return bool(found)
+
+    await until(says, within=60)
+    return found[0]
+
+
+def refused(overview: Overview, condition: str) -> list[str]:
+    return [
+        each.name
+        for each in overview.routes
+        for about in each.by
+        for said in about.conditions
+        if (said.type, said.reason) == (condition, "RefusedByEnvoy") and COSTLY in said.message
+    ]
+
+
+async def healed(legation: Legation) -> bool:
+    return not refused(await legation.overview(), "PartiallyInvalid")
