@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
+from msgspec import structs
+
 from legation.explain.explanation import About, OfObject, Place
 from legation.explain.places import naming, of_backend, of_route
 from legation.explain.policies import contests, contests_at
@@ -36,50 +38,36 @@ def explain(world: World, statuses: Statuses, ref: Ref) -> OfObject:
 
 def _route(world: World, ref: Ref, told: tuple[About, ...]) -> OfObject:
     places = tuple(of_route(world, ref))
-    wrong = [*_wrong(told), *_failing(places)]
-    nowhere = "no parentRef leads to a Gateway of ours" if not told else "no request comes to it"
-    return OfObject(
-        thing(ref),
-        bool(places) and not wrong,
-        _verdict(places, wrong, nowhere),
-        told,
-        places,
-        contests_at(world, places),
-        users=tuple(dict.fromkeys(_gateways(places))),
-    )
+    nowhere = "no request comes to it" if told else "no parentRef leads to a Gateway of ours"
+    found = _met(ref, told, places, nowhere, _failing(places))
+    gateways = tuple(dict.fromkeys(_gateways(places)))
+    return structs.replace(found, contests=contests_at(world, places), users=gateways)
 
 
 def _backend(world: World, ref: Ref, told: tuple[About, ...]) -> OfObject:
     places = tuple(of_backend(world, ref))
     routes = naming(world, ref)
-    wrong = [*_wrong(told), *_failing(places)]
     nowhere = "routes name it, and no request comes through them" if routes else "no route leads to it"
-    return OfObject(
-        thing(ref),
-        bool(places) and not wrong,
-        _verdict(places, wrong, nowhere),
-        told,
-        places,
-        contests(world, ref),
-        users=tuple(map(thing, routes)),
-    )
+    found = _met(ref, told, places, nowhere, _failing(places))
+    return structs.replace(found, contests=contests(world, ref), users=tuple(map(thing, routes)))
 
 
 def _policy(world: World, ref: Ref, told: tuple[About, ...]) -> OfObject:
     policy = world.must(BackendTLSPolicy, ref.name)
-    found = [target_of(ref.name.namespace, each) for each in policy.spec.target_refs]
-    owners = list(dict.fromkeys(target.owner for target in found if target is not None))
+    targets = [target_of(ref.name.namespace, each) for each in policy.spec.target_refs]
+    owners = list(dict.fromkeys(target.owner for target in targets if target is not None))
     places = tuple(place for owner in owners for place in of_backend(world, owner) if _decides(place, ref))
-    wrong = _wrong(told)
-    nowhere = "no Gateway opens a connection that it governs"
-    return OfObject(
-        thing(ref),
-        bool(places) and not wrong,
-        _verdict(places, wrong, nowhere),
-        told,
-        places,
-        tuple(contest for owner in owners for contest in contests(world, owner)),
-    )
+    found = _met(ref, told, places, "no Gateway opens a connection that it governs", [])
+    return structs.replace(found, contests=tuple(each for owner in owners for each in contests(world, owner)))
+
+
+def _met(
+    ref: Ref, told: tuple[About, ...], places: tuple[Place, ...], nowhere: str, failing: list[str]
+) -> OfObject:
+    """Explain what traffic meets; `nowhere` says why none does, where the object itself does not."""
+    wrong = [*_wrong(told), *failing]
+    served = bool(places) and not wrong
+    return OfObject(thing(ref), served, _verdict(places, wrong, nowhere), told, places)
 
 
 def _listening(world: World, ref: Ref, told: tuple[About, ...]) -> OfObject:
