@@ -11,7 +11,6 @@ from typing import NamedTuple
 import msgspec
 
 from translator.objects.kinds import KINDS
-from translator.objects.meta import ObjectMeta
 
 SERVICE = '{group: "", kind: Service, name: coffer, namespace: vault, port: 80}'
 IMPORT = "{group: multicluster.x-k8s.io, kind: ServiceImport, name: coffer, namespace: vault, port: 80}"
@@ -164,12 +163,12 @@ def fields() -> Iterator[str]:
 
 def _fields(kind: type, path: str, above: tuple[type, ...]) -> Iterator[str]:
     names = {field.name for field in msgspec.structs.fields(kind)}
-    if kind is not ObjectMeta and "name" in names and names & {"namespace", "kind"}:
+    if "name" in names and names & {"namespace", "kind"}:
         yield path
     hints = typing.get_type_hints(kind)
     for field in msgspec.structs.fields(kind):
         for part in _structs(hints[field.name]):
-            if part not in above:
+            if part not in above and field.name != "metadata":  # by which an object names itself
                 yield from _fields(part, f"{path}.{field.encode_name}", (*above, part))
 
 
