@@ -21,6 +21,7 @@ from legation.deliveries import Deliveries
 from legation.identity import proven_group, read_proof
 from legation.otlp import Exporter
 from legation.otlp_settings import Traces
+from legation.overtime import Overtime
 from legation.peers import Others, alone
 from legation.proxies.local import Proxy
 from legation.publish import Offers
@@ -85,6 +86,9 @@ class Engine:
         self._announcer = Announcer(self.standing)
         self._pump = Pump(workbench, (self._take, self._telemetry.take, *takers))
         self._quarantine = Quarantine(self._pump.put)
+        self._overtime = Overtime(lambda: self._pump.running)
+        self.standing.overdue = self._overtime.findings
+        self.measure(self._overtime)
         self._watchdog = Watchdog(self._telemetry.registry)
         self.measure(Expiries(lambda: self.standing.outcome.ends))
         self.measure(Traffic(self.hub, lambda: self._pump.waiting))
@@ -116,9 +120,10 @@ class Engine:
 
     def work(self) -> tuple[Coroutine[None, None, None], ...]:
         """Give what has to run, each until cancelled."""
+        watching = (self._watchdog.run(), self._overtime.run())
         delivering = self._deliveries.run(self.hub, self._pump.put)
         tracing = (self._traces.run(),) if self._traces else ()
-        return (self._pump.run(), self._pump.tell_time(), delivering, self._watchdog.run(), *tracing)
+        return (self._pump.run(), self._pump.tell_time(), delivering, *watching, *tracing)
 
     async def open_admin(self, doors: AsyncExitStack, admin: HostPort, count: Count = nobody_counts) -> None:
         """Open the port for people and probes."""

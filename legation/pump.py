@@ -5,6 +5,7 @@ time: nothing is put while a query runs, and what arrives meanwhile is the next 
 """
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from legation.change import Put, Stated, written
 from legation.collection import undisturbed
 from legation.deliveries import Heard, delivery
 from legation.notebook import Judged, Notebook
+from legation.overtime import Running
 from legation.permissions import JUDGED
 from legation.proof_changes import Follower, ProofChanges, RootsChange, Served
 from legation.proxies.wanted import Wanted, wanted
@@ -280,6 +282,7 @@ class Pump:
         self._workbench = workbench
         self._takers = takers
         self.waiting = 0  # changes
+        self.running: Running | None = None
         self._waiting: asyncio.Queue[Arrival] = asyncio.Queue()
         self._numbers = count(1)
         self._bench_is_free = asyncio.Lock()
@@ -300,7 +303,10 @@ class Pump:
             if any(isinstance(change, Put) and change.kind in DATED for change in batch):
                 batch.append(the_time())
             async with self._bench_is_free:
-                outcome = await asyncio.to_thread(self._work, batch)
+                try:
+                    outcome = await asyncio.to_thread(self._work, batch)
+                finally:
+                    self.running = None
             if times := [arrival.received for arrival in arrivals if arrival.received is not None]:
                 outcome = structs.replace(outcome, cause=Cause(next(self._numbers), min(times)))
             for take in self._takers:
@@ -312,6 +318,7 @@ class Pump:
             return await asyncio.to_thread(question, self._workbench.world)
 
     def _work(self, batch: Batch) -> Outcome:
+        self.running = Running(time.monotonic(), threading.get_ident())
         with undisturbed():
             return self._workbench.work(batch)
 

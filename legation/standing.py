@@ -115,6 +115,7 @@ class Standing:
         self._found: tuple[Finding, ...] = ()
         self.ready = False
         self.lacks: Callable[[], str] = str  # what a first translation waits for, in words
+        self.overdue: Callable[[], tuple[Finding, ...]] = tuple  # what is wrong now, whatever was translated
         self.stale: Callable[[], tuple[Stale, ...]] = tuple
         self._hub = hub
         self._proxies = proxies
@@ -128,7 +129,7 @@ class Standing:
 
     def found(self) -> tuple[Finding, ...]:
         """Say what is wrong now."""
-        return together(self.problems, self._found, self.outcome.broken)
+        return (*together(self.problems, self._found, self.outcome.broken), *self.overdue())
 
     def connected(self) -> list[Connected]:
         """Say which Envoys are connected."""

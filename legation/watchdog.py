@@ -71,11 +71,11 @@ class Watchdog:
         while not over.wait(max(STALL, self._due + STALL - monotonic())):
             if monotonic() > self._due + STALL and self._ran is NOTHING:
                 frame = sys._current_frames().get(watched)  # noqa: SLF001  # the one way to see another thread
-                self._ran = _named(frame) or NOTHING
+                self._ran = named(frame) or NOTHING
 
 
-def _named(frame: FrameType | None) -> str:
-    """Name the innermost calls that the loop made: nothing where it only waits for events."""
+def named(frame: FrameType | None) -> str:
+    """Name the innermost calls that a thread made: nothing where a loop only waits for events."""
     calls: list[str] = []
     while frame is not None and len(calls) < DEEPEST:
         module = frame.f_globals.get("__name__", "")
