@@ -198,7 +198,7 @@ class Workbench:
             if _listen_otherwise(before[name], gateways[name])
         ]
         for name in doubtful:
-            if (known := self.world.get(Delivery, name)) is not None:
+            if (known := self.world.standing(Delivery, name)) is not None:
                 self.world.put(Delivery, name, structs.replace(known, acknowledged=False))
         return bool(doubtful)
 
@@ -216,10 +216,10 @@ class Workbench:
             case Heard(present=False) if self._keeps_what_is_written:
                 pass
             case Heard(gateway=name):
-                gateway = self.world.get(Gateway, name)
+                gateway = self.world.standing(Gateway, name)
                 self.world.put(Delivery, name, delivery(change, gateway) if gateway else None)
             case Kept(gateway=name, trouble=trouble):
-                gateway = self.world.get(Gateway, name)
+                gateway = self.world.standing(Gateway, name)
                 self.world.put(Upkeep, name, Upkeep(trouble) if gateway else None)
             case HoldBack() | LetGo():
                 self._hold(change)
@@ -228,7 +228,7 @@ class Workbench:
         """Have routes be as they were before, or as they are."""
         words = change.words if isinstance(change, HoldBack) else None
         for route in change.routes:
-            there = self.world.get(HTTP_ROUTES[route.kind], route.name)
+            there = self.world.standing(HTTP_ROUTES[route.kind], route.name)
             held = HeldBack(words, self._before.get(route)) if there and words is not None else None
             self.world.put(HeldBack, place(route), held)
 
@@ -249,8 +249,8 @@ class Workbench:
 
     def _remember(self, route: Ref, *, goes: bool) -> None:
         """Keep what a route says before it changes; one that was held back is tried as it is then."""
-        held = self.world.get(HeldBack, place(route))
-        good = held.before if held else self.world.get(HTTP_ROUTES[route.kind], route.name)
+        held = self.world.standing(HeldBack, place(route))
+        good = held.before if held else self.world.standing(HTTP_ROUTES[route.kind], route.name)
         self.world.put(HeldBack, place(route), None)
         self._before.pop(route, None)
         if good is not None and not goes:
@@ -259,12 +259,12 @@ class Workbench:
     def _only_speaks(self, change: Put) -> bool:
         """Say whether nothing but an object's own status is new: that came of it, and no rule reads it."""
         thing = change.thing
-        if not isinstance(thing, JUDGED) or (known := self.world.get(type(thing), change.name)) is None:
+        if not isinstance(thing, JUDGED) or (known := self.world.standing(type(thing), change.name)) is None:
             return False
         return structs.replace(thing, status=known.status) == known
 
     def _await_envoys(self, name: Name, gateway: Gateway) -> None:
-        if self.world.get(Delivery, name) is None:
+        if self.world.standing(Delivery, name) is None:
             believed = self._keeps_what_is_written and _says_programmed(gateway)
             self.world.put(Delivery, name, Delivery(acknowledged=True) if believed else UNASKED)
 

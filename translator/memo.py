@@ -145,6 +145,11 @@ class Memory:
         """Return how many results are kept."""
         return len(self._cells)
 
+    @property
+    def is_asked(self) -> bool:
+        """Say whether a query runs."""
+        return bool(self._running)
+
     def recall(self, question: Callable[..., Any], world: Remembers, names: Names) -> Any:
         """Return the result for these names, computed anew only where something it read has changed."""
         if self._held and not self._running:

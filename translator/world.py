@@ -76,6 +76,12 @@ class World:
         found: T | None = _thing(self, kind, name)
         return found
 
+    def standing(self, kind: type[T], name: Name) -> T | None:
+        """Return an object for whoever puts others: nothing is remembered of it or made fresh for it."""
+        assert not self.memory.is_asked, "a rule asks for an object by get"
+        found: T | None = self._objects.get(kind, {}).get(name)
+        return found
+
     def must(self, kind: type[T], name: Name) -> T:
         """Return an object that the caller knows to be there."""
         found = self.get(kind, name)
