@@ -96,7 +96,7 @@ class Envoy:
         """Hold a stream open until cancelled; one that ends is opened again, later each time."""
         self._failures = 0
         while True:
-            with suppress(grpc.aio.AioRpcError):
+            with suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
                 await self._hold()
             self._failures += 1
             await asyncio.sleep(random() * min(LONGEST_PAUSE, SHORTEST_PAUSE * 2**self._failures))  # noqa: S311  no secret
