@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from itertools import count, islice
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
@@ -302,11 +303,10 @@ class Pump:
             self.waiting -= len(batch)
             if any(isinstance(change, Put) and change.kind in DATED for change in batch):
                 batch.append(the_time())
-            async with self._bench_is_free:
-                try:
-                    outcome = await asyncio.to_thread(self._work, batch)
-                finally:
-                    self.running = None
+            try:
+                outcome = await self._alone(partial(self._work, batch))
+            finally:
+                self.running = None
             if times := [arrival.received for arrival in arrivals if arrival.received is not None]:
                 outcome = structs.replace(outcome, cause=Cause(next(self._numbers), min(times)))
             for take in self._takers:
@@ -314,8 +314,16 @@ class Pump:
 
     async def ask(self, question: Callable[[World], T]) -> T:
         """Answer about the world between two batches; what was asked is forgotten with the next one."""
+        return await self._alone(partial(question, self._workbench.world))
+
+    async def _alone(self, work: Callable[[], T]) -> T:
+        """Work in a thread while nobody else does; whoever is cancelled leaves when the thread has ended."""
         async with self._bench_is_free:
-            return await asyncio.to_thread(question, self._workbench.world)
+            working = asyncio.ensure_future(asyncio.to_thread(work))
+            try:
+                return await asyncio.shield(working)
+            finally:
+                await asyncio.wait((working,))
 
     def _work(self, batch: Batch) -> Outcome:
         self.running = Running(time.monotonic(), threading.get_ident())

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
@@ -24,6 +25,7 @@ from translator.names import Name, Ref
 from translator.objects.gateway import Gateway
 from translator.rules.certificates import NOW
 from translator.rules.gateways import CONTROLLER, ours
+from translator.world import World
 from xds_server.hub import Hub
 from xds_server.snapshot import CDS, EDS, LDS, RDS
 
@@ -260,6 +262,27 @@ async def test_whoever_asks_is_answered_by_whole_batches() -> None:
             await taken.get()
             assert {each.name for each in await pump.ask(ours)} == set(gateways)
         running.cancel()
+
+
+async def test_whoever_asks_and_leaves_keeps_others_waiting_until_the_question_ends() -> None:
+    entered, may_end = threading.Event(), threading.Event()
+    pump = Pump(Workbench(), ())
+
+    def ponder(_: World) -> str:
+        entered.set()
+        may_end.wait(30)
+        return "pondered"
+
+    first = asyncio.create_task(pump.ask(ponder))
+    await asyncio.to_thread(entered.wait, 30)
+    second = asyncio.create_task(pump.ask(lambda _: may_end.is_set()))
+    first.cancel()
+    done, _ = await asyncio.wait((first, second), timeout=0.2)
+    assert not done
+    may_end.set()
+    assert await second
+    with pytest.raises(asyncio.CancelledError):
+        await first
 
 
 async def test_what_was_issued_since_the_last_look_at_the_clock_is_valid_already() -> None:
