@@ -10,7 +10,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any
 
-from hypothesis import reject
+from hypothesis import HealthCheck, Phase, given, reject, settings
 from hypothesis import strategies as st
 
 from tests.poison.spells import BY_FIELD, LEADING, MISSES, NAMES, SPELLS, TENANT
@@ -63,6 +63,26 @@ def admitted(draw: st.DrawFn) -> Object:
             break
         answer = admit(manifest, info)
     return reject() if isinstance(answer, tuple) else answer
+
+
+def the_same(most: int) -> tuple[Object, ...]:
+    """Draw objects that an API server takes, the same each time."""
+    found: list[Object] = []
+
+    @settings(
+        max_examples=most,
+        derandomize=True,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=[*HealthCheck],
+    )
+    @given(admitted())
+    def draw(thing: Object) -> None:
+        found.append(thing)
+
+    draw()
+    return tuple(found)
 
 
 @cache
