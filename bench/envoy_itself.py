@@ -9,7 +9,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from envoy.config.bootstrap.v3 import bootstrap_pb2
@@ -22,6 +21,7 @@ from envoy.extensions.transport_sockets.tls.v3 import secret_pb2, tls_pb2
 from google.protobuf import json_format
 
 from bench.changes import build
+from bench.cluster.usage import usage
 from legation.bootstrap import STATS
 from tests.real_envoy import RunningEnvoy, running_envoy, until
 from translator.envoy import resource
@@ -147,12 +147,13 @@ async def needed(layout: Layout, counted: Mapping[str, object]) -> Needed:
         await until(partial(_is_ready, envoy), within=READY_WITHIN)
         _, told = await envoy.get("/memory")
         _, statistics = await envoy.get("/stats")
+        used = usage(envoy.process.pid)
         return Needed(
             len(layout.clusters),
             len(statistics.splitlines()),
-            resident(envoy) / 1024,
+            used.memory / 1024**2,
             int(json.loads(told)["allocated"]) / 1024**2,
-            processor(envoy),
+            used.cpu,
         )
 
 
@@ -160,18 +161,6 @@ async def _is_ready(envoy: RunningEnvoy) -> bool:
     with suppress(TimeoutError):  # while it reads, it answers nobody
         return await envoy.ready()
     return False
-
-
-def resident(envoy: RunningEnvoy) -> float:
-    """Read how many kB of memory it has."""
-    lines = Path(f"/proc/{envoy.process.pid}/status").read_text().splitlines()
-    return next(float(line.split()[1]) for line in lines if line.startswith("VmRSS"))
-
-
-def processor(envoy: RunningEnvoy) -> float:
-    """Read how many seconds of processors it has used."""
-    fields = Path(f"/proc/{envoy.process.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def main() -> None:

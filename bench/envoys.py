@@ -21,7 +21,8 @@ import grpc
 from envoy.config.core.v3 import base_pb2
 from envoy.service.discovery.v3 import discovery_pb2
 
-from tests.legation.running import Legation, free_port, serving
+from bench.cluster.usage import usage
+from tests.legation.running import free_port, serving
 from xds_server.snapshot import CDS, LDS
 
 SIZES = tuple(int(each) for each in os.environ.get("ENVOYS", "100,1000").split(","))
@@ -158,18 +159,6 @@ async def change(folder: Path, number: int, envoys: list[Envoy]) -> tuple[float,
     return median(took), quantiles(took, n=100)[98]
 
 
-def memory(running: Legation) -> float:
-    """Read how many kB of memory the control plane has."""
-    lines = Path(f"/proc/{running.process.pid}/status").read_text().splitlines()
-    return next(float(line.split()[1]) for line in lines if line.startswith("VmRSS"))
-
-
-def processor(running: Legation) -> float:
-    """Read how many seconds of processors it has used."""
-    fields = Path(f"/proc/{running.process.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 async def measure(number: int, folder: Path) -> Measured:
     """Measure so many Envoys at a control plane of their own."""
     (folder / "all.yaml").write_text(CLASS + "".join(GATEWAY.substitute(n=n) for n in range(GATEWAYS)))
@@ -180,12 +169,12 @@ async def measure(number: int, folder: Path) -> Measured:
         envoys = [Envoy(n, target) for n in range(number)]
         async with connected(envoys[:GATEWAYS], AT_ONCE):
             pass  # whatever is made once is made now
-        before, began = memory(running), monotonic()
+        before, began = usage(running.process.pid), monotonic()
         async with connected(envoys, AT_ONCE):
-            joined, kilobytes = monotonic() - began, (memory(running) - before) / number
-            used = processor(running)
+            joined, now = monotonic() - began, usage(running.process.pid)
+            kilobytes = (now.memory - before.memory) / 1024 / number
             changes = [await change(folder, n, envoys) for n in range(1, CHANGES + 1)]
-            used = (processor(running) - used) / CHANGES
+            used = (usage(running.process.pid).cpu - now.cpu) / CHANGES
         began = monotonic()
         async with connected(envoys, number):
             storm = monotonic() - began

@@ -1,14 +1,13 @@
 """What the control plane used so far: CPU time, memory, and what it wrote."""
 
-from pathlib import Path
 from typing import NamedTuple
 
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
+from bench.cluster.usage import usage
 from tests.legation.running import Legation
 
-TICKS = 100  # of CPU time in a second, as Linux counts for programs
 STATUS_WRITES = "legation_status_writes_total"
 
 
@@ -26,11 +25,8 @@ class Cost(NamedTuple):
 
 async def cost(legation: Legation) -> Cost:
     """Look at a running control plane."""
-    process = Path("/proc", str(legation.process.pid))
-    fields = (process / "stat").read_text().rpartition(")")[2].split()
-    cpu = (int(fields[11]) + int(fields[12])) / TICKS
-    [resident] = [line for line in (process / "status").read_text().splitlines() if line.startswith("VmRSS")]
-    return Cost(cpu, int(resident.split()[1]) * 1024, await _writes(legation))
+    used = usage(legation.process.pid)
+    return Cost(used.cpu, used.memory, await _writes(legation))
 
 
 async def _writes(legation: Legation) -> float:
