@@ -40,6 +40,7 @@ CHANGES = 1000
 BURST = 24  # changes at most between two looks at what holds
 LULL = 0.05  # seconds at most between two changes
 SETTLES_WITHIN = 60.0
+SETTLED = 3  # answers at each place, after which the thread that gave them knows what Envoy has accepted
 SECURE_HOSTS = CHOICES.hosts[:2]
 START = Shop(
     stores={f"s-{n}": Store((f"p{n}",), frozenset(CHOICES.authorities)) for n in range(3)},
@@ -73,10 +74,17 @@ class Scene:
             traffic.enter(self._possible[visited])
         save(self._folder, self.shop, self._grounds)
 
-    async def settle(self) -> None:
-        """Wait until Envoy has all of it; from then on nothing else is right."""
+    async def begin(self) -> None:
+        """Wait until Envoy has what the folder says."""
         await until(self._is_told, within=SETTLES_WITHIN)
         await until(self._is_held, within=SETTLES_WITHIN)
+
+    async def settle(self) -> None:
+        """Wait until Envoy and each of its threads has all of it; from then on nothing else is right."""
+        await self.begin()
+        async with asyncio.timeout(SETTLES_WITHIN), asyncio.TaskGroup() as waiting:
+            for traffic in self.traffics.values():
+                waiting.create_task(traffic.more(SETTLED))
         async with asyncio.timeout(SETTLES_WITHIN):
             for traffic in self.traffics.values():
                 await traffic.quiet()
@@ -125,7 +133,7 @@ async def opened(
         asker = Visitor(Visited(PLAIN, TELLS, "/"), grounds.ports[PLAIN])
         stack.callback(asker.close)
         scene = Scene(folder, grounds, running, asker)
-        await scene.settle()
+        await scene.begin()
         visitors = []
         for visited in VISITED:
             tls = clients if visited.port == SECURE else None

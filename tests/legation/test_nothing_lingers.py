@@ -66,7 +66,8 @@ def _tables(part: object) -> Iterator[tuple[str, int]]:
             "memory",
             "_objects",
             "_names",
-        ):  # told apart, or by kind
+            "moves",
+        ):  # told apart, or by kind, or of the last batch alone
             yield name, len(value)
 
 

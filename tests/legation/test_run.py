@@ -105,7 +105,7 @@ async def test_metrics_have_the_names_and_labels_that_are_documented(api: Faulty
         await reaches(
             lambda: asked.measured("legation_status_writes_total", kind="Gateway", outcome="written"), 1
         )
-        families = await asked.families()
+        families = [each for each in await asked.families() if each.name.startswith("legation_")]
     assert {each.name for each in families} == {name.removesuffix("_total") for name in documented}
     samples = [sample for family in families for sample in family.samples]
     for each in samples:

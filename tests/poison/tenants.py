@@ -1,9 +1,12 @@
 """A quiet tenant beside a hostile one, and what of the quiet one's must never differ."""
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from msgspec import structs
 
 from tests.golden import objects
 from tests.messages import read
@@ -17,6 +20,7 @@ from translator.world import World
 QUIET = "quiet"
 DOOR, SHARED = Name(QUIET, "door"), Name("infra", "shared")
 HOST = "quiet.example"
+FIRST = datetime(1990, 1, 1, tzinfo=UTC)
 
 
 class Portrait(NamedTuple):
@@ -28,9 +32,13 @@ class Portrait(NamedTuple):
 
 @cache
 def bystander() -> tuple[Object, ...]:
-    """Return what is there before anybody is hostile."""
+    """Return what is there before anybody is hostile, and is older: who comes first keeps a hostname."""
     files = ("bystander.yaml", "ground.yaml")
-    return tuple(thing for name in files for thing in objects(Path(__file__).with_name(name)))
+    return tuple(_first(thing) for name in files for thing in objects(Path(__file__).with_name(name)))
+
+
+def _first(thing: Object) -> Object:
+    return structs.replace(thing, metadata=structs.replace(thing.metadata, creation_timestamp=FIRST))
 
 
 def world_of(things: Iterable[Object] = ()) -> World:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.envoy_validate import validate
 from tests.poison.hostile import admitted
-from tests.poison.tenants import first_at_the_shared_door, portrait, world_of
+from tests.poison.tenants import bystander, first_at_the_shared_door, portrait, world_of
 from tests.translator.test_statuses_any_world import REASON, lists
 from translator.objects.kinds import Object, name_of
 from translator.translate import Translator, translate
@@ -31,8 +31,10 @@ def test_nothing_of_another_tenant_differs_and_nothing_remains_when_it_goes(thin
     assert not during.broken
     assert portrait(during) == portrait(before)
     assert first_at_the_shared_door(during) == first_at_the_shared_door(before)
+    there = {(type(thing), name_of(thing)): thing for thing in bystander()}
     for thing in things:
-        world.put(type(thing), name_of(thing), None)
+        place = type(thing), name_of(thing)
+        world.put(*place, there.get(place))
     after = translator.translate()
     assert (after.gateways, after.statuses) == (before.gateways, before.statuses)
 

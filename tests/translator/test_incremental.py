@@ -28,7 +28,7 @@ def test_the_world_that_changes_start_from_serves_every_kind_of_resource() -> No
         ENDPOINTS: ["ServiceImport/shop/a:443", "XBackend/shop/a:443",
                     "shop/a:443", "shop/a:443/udp", "shop/b:80", "shop/b:80/udp"],
         LISTENER: ["shop/a:443", "shop/a:80", "shop/a:8443", "shop/a:8443/udp"],
-        ROUTES: ["shop/a:443/b", "shop/a:80"],
+        ROUTES: ["shop/a:443/*.test", "shop/a:80"],
         SECRET: ["certificate/shop/a", "clients/shop/a", "trust/XBackend/shop/a", "trust/shop/a"],
     }  # fmt: skip
 
