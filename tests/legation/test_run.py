@@ -77,7 +77,8 @@ async def replica(api: FaultyApi, folder: Path) -> AsyncIterator[Asked]:
     """Run a replica for an Envoy on this machine."""
     kubeconfig = write_kubeconfig(folder, f"http://127.0.0.1:{api.port}", token="t0")  # noqa: S106  # proves nothing
     place = ("--kubeconfig", str(kubeconfig), "--namespace", "shop", "--xds", f"127.0.0.1:{free_port()}")
-    async with running.serving("run", *place) as process, aiohttp.ClientSession() as session:
+    record = ("--audit-log", str(folder / "audit.log"))
+    async with running.serving("run", *place, *record) as process, aiohttp.ClientSession() as session:
         yield Asked(session, process)
 
 
