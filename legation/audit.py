@@ -49,9 +49,9 @@ def audited(snapshots: Mapping[str, Snapshot]) -> tuple[Hop, ...]:
 
 
 def degraded(snapshots: Mapping[str, Snapshot]) -> Counter[tuple[str, str]]:
-    """Count weak hops by Gateway and policy; names tell which clusters have to be read at all."""
+    """Count weak hops by Gateway and by who asks for it; names tell which clusters have to be read at all."""
     return Counter(
-        (group, found.policy)
+        (group, found.policy or found.backend)
         for group, snapshot in snapshots.items()
         for name, entry in snapshot.entries[CDS].items()
         if is_weak(name) and (found := proof(entry.resource.body)).grade in WEAK

@@ -11,6 +11,7 @@ from tests.handshakes.backends import Backend, http_backend, speaks
 from tests.handshakes.cases import HOSTNAME, RIGHT, trusting
 from tests.handshakes.clients import send
 from tests.handshakes.manifests import (
+    NAMESPACE,
     Json,
     edge,
     endpoints,
@@ -50,7 +51,19 @@ class Stage(Struct, frozen=True):
 
 def x_backend(port: int, hostname: str = HOSTNAME, shown: str = "client") -> Json:
     """Return an XBackend that asks for TLS on both sides."""
-    validation = trusting("root", hostname=hostname)
+    return with_tls(port, trusting("root", hostname=hostname), shown)
+
+
+def pinned(port: int, *pins: str, known: str = "legation.dev/pinned") -> Json:
+    """Return an XBackend that is proved by pins of its annotations, if by anything."""
+    annotations = {"legation.dev/pinned-public-key-sha256": ",".join(pins)} if pins else {}
+    validation: Json = {"hostname": HOSTNAME, "wellKnownCACertificates": known}
+    made = with_tls(port, validation, "client")
+    return made | {"metadata": {"name": "pay", "namespace": NAMESPACE, "annotations": annotations}}
+
+
+def with_tls(port: int, validation: Json, shown: str) -> Json:
+    """Return an XBackend that proves its pods like this, and shows them a certificate."""
     tls = {"mode": "ClientAndServer", "clientCertificateRef": {"name": shown}, "validation": validation}
     spec = {"type": "EndpointSelector", "port": {"number": port}, "endpointSelector": {"matchLabels": PODS}}
     return manifest("XBackend", "pay", "gateway.networking.x-k8s.io/v1alpha1", spec={**spec, "tls": tls})
@@ -108,6 +121,26 @@ async def test_pods_that_prove_another_name_are_told_nothing(stage: Stage) -> No
 
 async def test_pods_that_are_to_be_shown_what_is_not_there_are_left_alone(stage: Stage) -> None:
     await stage.apply(x_backend(stage.backend.port, shown="nothing"))
+    opened = stage.backend.tap.opened
+    assert await stage.told() == SHUT
+    assert stage.backend.tap.opened == opened
+    await stage.apply(x_backend(stage.backend.port))
+    assert await stage.told() == OPEN
+
+
+async def test_pods_are_proved_by_pins_that_annotations_name_and_by_no_others(stage: Stage) -> None:
+    await stage.apply(pinned(stage.backend.port, STRANGERS.own.key_pin, RIGHT.key_pin))
+    assert await stage.told() == OPEN
+    heard = len(stage.backend.told)
+    await stage.apply(pinned(stage.backend.port, STRANGERS.own.key_pin))
+    assert await stage.told() == SHUT
+    assert len(stage.backend.told) == heard
+    await stage.apply(x_backend(stage.backend.port))
+    assert await stage.told() == OPEN
+
+
+async def test_pods_that_nobody_may_leave_unverified_are_left_alone(stage: Stage) -> None:
+    await stage.apply(pinned(stage.backend.port, known="legation.dev/insecure-skip-verification"))
     opened = stage.backend.tap.opened
     assert await stage.told() == SHUT
     assert stage.backend.tap.opened == opened

@@ -10,6 +10,7 @@ from translator.objects.references import GATEWAY_GROUP
 from translator.objects.service import Service
 from translator.objects.x_backend import X_GROUP
 from translator.rules.identities import REVOKED_BEFORE
+from translator.rules.tls_options import PREFIX, WRONG
 from translator.world import World
 
 UNKNOWN = Check(
@@ -26,8 +27,7 @@ OLD_VERSION = Check(
 )
 CHECKS = (UNKNOWN, OLD_VERSION)
 
-PREFIX = "legation.dev/"
-READ = MappingProxyType({"Gateway": (REVOKED_BEFORE,)})
+READ = MappingProxyType({"Gateway": (REVOKED_BEFORE,), "XBackend": tuple(f"{PREFIX}{key}" for key in WRONG)})
 GROUPS = (GATEWAY_GROUP, X_GROUP, LEGATION_GROUP)
 
 

@@ -66,7 +66,7 @@ def _through(world: World, policy: Name, gateway: Name) -> tuple[Condition, ...]
     if weakness(world, policy) is None:
         return _conditions(world, policy, None)
     conditions = _conditions(world, policy, forbidden(world, gateway, policy.namespace))
-    return (*conditions, *told_of(degraded(world, gateway), policy))
+    return (*conditions, *told_of(degraded(world, gateway), Ref("BackendTLSPolicy", policy)))
 
 
 @query

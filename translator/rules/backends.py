@@ -44,9 +44,9 @@ class Backend(NamedTuple):
         """Name the cluster by what it is: a plaintext cluster and a TLS cluster never share a name."""
         evident = self.protocol in (Protocol.HTTP, Protocol.UDP)  # the port of a datagram says so already
         protocol = "" if evident else f"/{self.protocol.value}"
+        tls = f"+{self.policy.name}" if self.policy else "+tls" if self.own_tls else ""
         weakness = f"/{self.weakness.value}" if self.weakness else ""
-        tls = f"+{self.policy.name}{weakness}" if self.policy else "+tls" if self.own_tls else ""
-        return f"{self.port}{protocol}{tls}"
+        return f"{self.port}{protocol}{tls}{weakness}"
 
 
 class Share(NamedTuple):
@@ -171,7 +171,8 @@ def _x_backend(
         said = f"XBackend {name} says protocol {found.protocol}"
         return Refused("UnsupportedProtocol", f"{said}, which is not spoken by {traffic.value}")
     by_name = found.external_hostname is not None
-    return Backend(x_backends.port_of(name, found), spoken, None, own_tls, by_name)
+    weak = x_backends.weakness(world, name) if own_tls else None
+    return Backend(x_backends.port_of(name, found), spoken, None, own_tls, by_name, weak)
 
 
 def _referred(world: World, pointer: Pointer, name: Name, port: int | None) -> BackendSpec | Refused:

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from translator.memo import query
-from translator.names import Name, ServicePort
-from translator.rules.backend_tls import UpstreamTls, judge
+from translator.names import Name, Ref, ServicePort
+from translator.rules.backend_tls import UpstreamTls
+from translator.rules.backends import Backend
+from translator.rules.hops import due
 from translator.rules.insecure_verification import Weakness
 from translator.rules.needs import needs
 from translator.verdict import Condition, holds, listed
@@ -23,13 +25,13 @@ class Degraded(NamedTuple):
     """A port that is reached with less proof than policies ask for by themselves."""
 
     port: ServicePort
-    policy: Name
+    by: Ref  # the policy, or the XBackend itself
     weakness: Weakness
     is_pinned: bool
 
     def __str__(self) -> str:
         """Say what is left out, and by whose word."""
-        return f"{self.port} by BackendTLSPolicy {self.policy}: {self._proof}"
+        return f"{self.port} by {self.by}: {self._proof}"
 
     @property
     def _proof(self) -> str:
@@ -49,16 +51,20 @@ def degraded(world: World, gateway: Name) -> tuple[Degraded, ...]:
         each.backend for each in needs(world, gateway).hops if not each.forbidden and each.backend.weakness
     ]
     found = {
-        Degraded(each.port, each.policy, each.weakness, bool(tls.pins))
+        Degraded(each.port, _asker(each), each.weakness, bool(tls.pins))
         for each in weak
-        if each.policy and each.weakness and isinstance(tls := judge(world, each.policy).value, UpstreamTls)
+        if each.weakness and isinstance(tls := due(world, each), UpstreamTls)
     }
-    return tuple(sorted(found, key=lambda each: (each.policy, each.port)))
+    return tuple(sorted(found, key=lambda each: (each.by, each.port)))
 
 
-def told_of(found: Sequence[Degraded], policy: Name | None = None) -> tuple[Condition, ...]:
-    """Return the condition that says so, of one policy or of all; none where all is verified."""
-    told = [each for each in found if policy in (None, each.policy)]
+def _asker(backend: Backend) -> Ref:
+    return Ref("BackendTLSPolicy", backend.policy) if backend.policy else backend.port.owner
+
+
+def told_of(found: Sequence[Degraded], by: Ref | None = None) -> tuple[Condition, ...]:
+    """Return the condition that says so, of who asked for it or of all; none where all is verified."""
+    told = [each for each in found if by in (None, each.by)]
     if not told:
         return ()
     gravest = Weakness.UNVERIFIED if any(_is_unverified(each) for each in told) else Weakness.ANY_NAME

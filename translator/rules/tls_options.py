@@ -87,11 +87,11 @@ def _mistake(key: str, value: str) -> str:
     """Say what is wrong with one option; nothing where nothing is."""
     name = key.removeprefix(PREFIX)
     if name == key:
-        ours = f": did you mean {PREFIX}{key}?" if key in _WRONG else ": remove it"
+        ours = f": did you mean {PREFIX}{key}?" if key in WRONG else ": remove it"
         return f"option {key} is none that the Gateway API defines{ours}"
-    if name not in _WRONG:
-        return f"option {key} is not known: use one of {', '.join(_WRONG)} after {PREFIX}, or remove it"
-    wrong = _WRONG[name](value)
+    if name not in WRONG:
+        return f"option {key} is not known: use one of {', '.join(WRONG)} after {PREFIX}, or remove it"
+    wrong = WRONG[name](value)
     return wrong and f"option {key}: {wrong}"
 
 
@@ -119,7 +119,7 @@ def _wrong_mode(value: str) -> str:
     return "" if value == SKIP_HOSTNAME else f"{listed([repr(value)])} is no mode: use {SKIP_HOSTNAME}"
 
 
-_WRONG: MappingProxyType[str, Callable[[str], str]] = MappingProxyType({
+WRONG: MappingProxyType[str, Callable[[str], str]] = MappingProxyType({
     "min-tls-version": _wrong_version,
     "max-tls-version": _wrong_version,
     "cipher-suites": _none_but(CIPHER_SUITES),

@@ -3,14 +3,16 @@
 from translator.memo import query
 from translator.names import Name, Ref
 from translator.objects.x_backend import BackendSpec, XBackend
+from translator.rules import insecure_verification
 from translator.rules.backend_tls_status import foreign_entries
+from translator.rules.degraded import degraded, told_of
 from translator.rules.endpoints import selecting
 from translator.rules.expiry import expiring
 from translator.rules.external_names import forbidden
 from translator.rules.gateways import GATEWAY
 from translator.rules.reach import gateways_naming
 from translator.rules.status import ParentRef, ParentStatus, PolicyStatus
-from translator.rules.x_backends import KIND, encrypts, judge, port_of
+from translator.rules.x_backends import KIND, encrypts, judge, port_of, weakness
 from translator.verdict import Condition, fails, holds
 from translator.world import World
 
@@ -44,8 +46,14 @@ def _conditions(world: World, x_backend: Name, gateway: Name) -> tuple[Condition
         barred = forbidden(world, gateway, Ref(KIND, x_backend))
         if barred is not None:
             return (fails("Accepted", barred.reason, barred.message), *others)
+    if weakness(world, x_backend) is not None:
+        unproved = insecure_verification.forbidden(world, gateway, x_backend.namespace)
+        if unproved is not None:
+            return (fails("Accepted", unproved.reason, unproved.message), *others)
     message = "; ".join(filter(None, (accepted.message, _note(world, x_backend, spec))))
-    return (holds("Accepted", message=message), *others, *expiring(world, Ref(KIND, x_backend)))
+    ref = Ref(KIND, x_backend)
+    told = (*told_of(degraded(world, gateway), ref), *expiring(world, ref))
+    return (holds("Accepted", message=message), *others, *told)
 
 
 def _note(world: World, x_backend: Name, spec: BackendSpec) -> str:

@@ -4,6 +4,7 @@ What it says of TLS is read as a BackendTLSPolicy is, and no policy can target i
 honoured refuses the whole of it.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -15,7 +16,8 @@ from translator.rules.backend_tls import UpstreamTls, Wording, read, trusted
 from translator.rules.certificates import server_certificate
 from translator.rules.external_names import unsafe
 from translator.rules.grants import Pointee, Pointer, permitted
-from translator.rules.insecure_verification import SKIP
+from translator.rules.insecure_verification import Weakness, weakness_of
+from translator.rules.tls_options import PREFIX
 from translator.verdict import Refused, Verdict, fails, holds
 from translator.world import World
 
@@ -81,6 +83,13 @@ def encrypts(spec: BackendSpec) -> bool:
 
 
 @query
+def weakness(world: World, x_backend: Name) -> Weakness | None:
+    """Say how an XBackend weakens verification, whether or not it can be honoured otherwise."""
+    tls = world.must(XBackend, x_backend).spec.tls
+    return weakness_of(tls.validation, _options(world, x_backend)) if tls.validation else None
+
+
+@query
 def judge(world: World, x_backend: Name) -> Verdict[Own | Refused | None]:
     """Read an XBackend once, for the cluster it shapes and the status it is given; None asks for no TLS."""
     spec = world.must(XBackend, x_backend).spec
@@ -88,11 +97,12 @@ def judge(world: World, x_backend: Name) -> Verdict[Own | Refused | None]:
         return Verdict(refused, (fails("Accepted", refused.reason, refused.message),))
     if not encrypts(spec):
         return Verdict(None, (holds("Accepted"),))
-    if spec.tls.validation is None or spec.tls.validation.well_known_ca_certificates == SKIP:
-        wrong = "may not skip verification" if spec.tls.validation else "needs validation"
-        refused = Refused("Invalid", f"tls: mode {spec.tls.mode} {wrong}")
+    if spec.tls.validation is None:
+        refused = Refused("Invalid", f"tls: mode {spec.tls.mode} needs validation")
         return Verdict(refused, (fails("Accepted", refused.reason, refused.message),))
-    wording = Wording(x_backend.namespace, bundle_name(x_backend), spec.tls.validation, {})
+    wording = Wording(
+        x_backend.namespace, bundle_name(x_backend), spec.tls.validation, _options(world, x_backend)
+    )
     asked, conditions = msgspec.structs.astuple(read(world, wording))
     shown = _shown(world, x_backend)
     if isinstance(asked, Refused):
@@ -111,6 +121,12 @@ def trust_bundle(world: World, x_backend: Name) -> str:
     validation = world.must(XBackend, x_backend).spec.tls.validation
     assert validation is not None, f"{x_backend} trusts nobody"
     return trusted(world, x_backend.namespace, validation)
+
+
+def _options(world: World, x_backend: Name) -> Mapping[str, str]:
+    """Return what a policy would say by options: an XBackend has none, so annotations say it."""
+    annotations = world.must(XBackend, x_backend).metadata.annotations
+    return {key: value for key, value in annotations.items() if key.startswith(PREFIX)}
 
 
 @query
