@@ -21,10 +21,12 @@ from legation.contact import Contact, Stale, Watching, contact, in_words
 from legation.intake import Intake
 from legation.kinds import PICKED, WATCHED
 from legation.wanted import WANTING
+from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.kinds import Object
 
 PATIENCE = 5.0  # seconds that a batch waits for what it refers to
 LOOK_AGAIN = 5.0  # seconds between two looks at what goes wrong
+CATCHES_UP = 1.0  # seconds in which a watch that goes on after a failure has told what happened meanwhile
 
 Told = Sequence[Change[Object]]
 Batch = Sequence[Put | Stated[bool]]
@@ -49,6 +51,7 @@ class Cluster:
         self._intake = Intake(kind for kind, _ in WATCHED)
         self._news = asyncio.Event()
         self._since: float | None = None  # when the first of what gathers was told
+        self._told_policies = float("-inf")  # from then on, if their watch did not fail again
         self._said: Mapping[str, str] = MappingProxyType({})
         self._fetchers: dict[type, Fetcher[Object]] = {}
         self._informers: dict[type, Informer[Object]] = {}
@@ -114,7 +117,10 @@ class Cluster:
 
     async def _hand_on(self) -> None:
         """Pass on what gathers; the wait for what it refers to is bounded, for it may never come."""
-        while await self._news.wait():
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CATCHES_UP if self._intake.holds else None):
+                    await self._news.wait()
             self._news.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(PATIENCE):
@@ -122,13 +128,23 @@ class Cluster:
                         await self._news.wait()
                         self._news.clear()
             if self._intake.is_safe and self._since is not None:
-                since, self._since = self._since, None
-                self._ears.take(self._intake.hand_on(), since)
+                batch = self._intake.hand_on(all_of_it=not self._lacks_policies())
+                since, self._since = self._since, self._since if self._intake.holds else None
+                if batch or not self._intake.holds:
+                    self._ears.take(batch, since)
+
+    def _lacks_policies(self) -> bool:
+        """Say whether policies may be there that nobody told us of: their watch fails, or did just now."""
+        now = asyncio.get_running_loop().time()
+        if self._failure(BackendTLSPolicy) is not None:
+            self._told_policies = now + CATCHES_UP
+        return now < self._told_policies
 
     async def _tell_failures(self) -> None:
         """Say once what stands between us and the newest, and once that it is over."""
         while True:
             await asyncio.sleep(LOOK_AGAIN)
+            self._lacks_policies()
             now = {**self._failures(), **{str(ref): why for ref, why in self._intake.unreadable.items()}}
             for what, why in now.items():
                 if self._said.get(what) != why:

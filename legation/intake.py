@@ -2,7 +2,8 @@
 
 Nothing is handed on before every kind was told whole, or is known to be absent. Afterwards a batch waits
 until what its objects refer to for the first time is answered for: else a policy would seem to trust a
-ConfigMap that does not exist, for as long as it takes to read it.
+ConfigMap that does not exist, for as long as it takes to read it. And where policies may be there that nobody
+told of, what they might be about waits for them: nothing is served in cleartext for lack of news.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +16,7 @@ from legation.wanted import Key, Wishes, trimmed
 from translator.names import Name, Ref
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.cluster_trust_bundle import ClusterTrustBundle
+from translator.objects.endpoint_slice import EndpointSlice
 from translator.objects.kinds import Object
 from translator.rules.ca_references import CLUSTER_TRUST_BUNDLES
 
@@ -72,11 +74,19 @@ class Intake:
                 case Synced() | Absent():
                     self._complete(kind, present=isinstance(change, Synced))
 
-    def hand_on(self) -> Sequence[Put | Stated[bool]]:
-        """Give what has gathered; what is still unanswered is waited for no more."""
+    @property
+    def holds(self) -> bool:
+        """Say whether something waits to be handed on."""
+        return bool(self._batch)
+
+    def hand_on(self, *, all_of_it: bool = True) -> Sequence[Put | Stated[bool]]:
+        """Give what has gathered, or what no policy could be about; nothing unanswered is waited for."""
         self._unanswered.clear()
         batch, self._batch = self._batch, []
-        return batch
+        if all_of_it:
+            return batch
+        self._batch = [each for each in batch if not _is_unaffected(each)]
+        return [each for each in batch if _is_unaffected(each)]
 
     def _put(self, key: Key, thing: Object | None, version: str = "") -> None:
         self._unreadable.pop(key, None)
@@ -93,3 +103,8 @@ class Intake:
         self._unknown.discard(kind)
         if kind is ClusterTrustBundle:
             self._batch.append(Stated(CLUSTER_TRUST_BUNDLES, present))
+
+
+def _is_unaffected(change: Put | Stated[bool]) -> bool:
+    """Say whether a change leads nobody anywhere new: pods that come and go, whatever proves them."""
+    return isinstance(change, Put) and change.kind is EndpointSlice

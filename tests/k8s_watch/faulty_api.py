@@ -46,6 +46,7 @@ class FaultyApi:
         self.objects: dict[Key, dict[str, Json]] = {}
         self.roots = {"/apis/example.com/v1"}  # where kinds are served
         self.kinds = {"widgets", "secrets"}
+        self.away: frozenset[str] = frozenset()  # kinds that are not answered about for a while
         self.streams_lists = True
         self.token: str | None = None
         self.requests: list[Seen] = []
@@ -92,6 +93,12 @@ class FaultyApi:
     def forget(self) -> None:
         """Forget how everything came to be as it is."""
         self.forgotten = self.revision
+
+    async def leave(self, *kinds: str) -> None:
+        """Answer about all but these kinds from now on."""
+        self.away = frozenset(kinds)
+        async with self._news:
+            self._news.notify_all()
 
     def fault(self, sort: str, answer: Answer, times: int = 1) -> None:
         """Let something go wrong with the next requests of a sort."""
@@ -141,6 +148,8 @@ class FaultyApi:
 
     async def _list(self, request: web.Request) -> web.StreamResponse:
         plural, namespace = _collection(request)
+        if plural in self.away:
+            return refusal(503, "nobody leads")
         if plural not in self.kinds:
             return refusal(404, "no such kind")
         revision, _, start = request.query.get("continue", f"{self.revision}:0").partition(":")
@@ -155,6 +164,8 @@ class FaultyApi:
 
     async def _watch(self, request: web.Request) -> web.StreamResponse:
         plural, namespace = _collection(request)
+        if plural in self.away:
+            return refusal(503, "nobody leads")
         streams = request.query.get("sendInitialEvents") == "true"
         after = int(request.query.get("resourceVersion", "0") or "0")
         if plural not in self.kinds:
@@ -174,13 +185,13 @@ class FaultyApi:
 
     async def _follow(self, response: web.StreamResponse, plural: str, namespace: str, after: int) -> None:
         ending = self._ending
-        while ending == self._ending:
+        while ending == self._ending and plural not in self.away:
             for revision, kind, where, line in self._history:
                 if revision > after and kind == plural and namespace in ("", where):
                     await response.write(line.encode() + b"\n")
             after = self.revision
             async with self._news:
-                while after == self.revision and ending == self._ending:
+                while after == self.revision and ending == self._ending and plural not in self.away:
                     await self._news.wait()
 
     async def _get(self, request: web.Request) -> web.StreamResponse:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest_asyncio
 
+from k8s_watch.change import Put as Seen
 from k8s_watch.reader import Reader
 from legation.change import Put, Stated
 from legation.cluster import Batch, Cluster, Ears, Told
@@ -19,7 +20,9 @@ from translator.names import Name
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.cluster_trust_bundle import ClusterTrustBundle
 from translator.objects.config_map import ConfigMap
+from translator.objects.endpoint_slice import EndpointSlice
 from translator.objects.gateway import Gateway
+from translator.objects.http_route import HTTPRoute
 from translator.objects.kinds import KINDS
 from translator.objects.reference_grant import ReferenceGrant
 from translator.objects.secret import Secret
@@ -56,6 +59,14 @@ class Pupil:
 
     def has(self, kind: type, name: Name) -> bool:
         return (kind, name) in {key for batch in self.batches for key in keys(batch)}
+
+
+def overheard(pupil: Pupil) -> list[tuple[type, list[Name]]]:
+    """Say which objects were told of, handed on or not."""
+    return [
+        (kind, [Name(*each.name) for each in told if isinstance(each, Seen)])
+        for kind, told in pupil.overheard
+    ]
 
 
 def keys(batch: Batch) -> Sequence[tuple[type, Name]]:
@@ -120,6 +131,27 @@ async def test_a_policy_comes_together_with_what_it_trusts(api: FaultyApi, tmp_p
             each for each in pupil.batches if (BackendTLSPolicy, Name("shop", "pay-tls")) in keys(each)
         ]
         assert (ConfigMap, Name("shop", "roots")) in keys(batch)
+
+
+async def test_what_a_policy_might_be_about_waits_while_nobody_tells_of_policies(
+    api: FaultyApi, tmp_path: Path
+) -> None:
+    shop, edge, pods = ((kind, Name("shop", "pay")) for kind in (HTTPRoute, Gateway, EndpointSlice))
+    async with watching(api, tmp_path) as (cluster, pupil):
+        await eventually(lambda: bool(pupil.batches))
+        await api.leave("backendtlspolicies")
+        await eventually(lambda: "BackendTLSPolicy" in {each.kind for each in cluster.stale()})
+        await api.put("pay", "httproutes", spec={})
+        await api.put("pay", "endpointslices", addressType="IPv4", endpoints=[])
+        await eventually(lambda: pupil.has(*pods))
+        await api.put("pay", "backendtlspolicies", spec=POLICY)
+        await api.put("pay", "gateways", spec=GATEWAY)
+        await eventually(lambda: (Gateway, [edge[1]]) in overheard(pupil))
+        assert not pupil.has(*shop)
+        assert not pupil.has(*edge)
+        await api.leave()
+        await eventually(lambda: pupil.has(*shop))
+        assert pupil.has(BackendTLSPolicy, Name("shop", "pay"))
 
 
 async def test_a_secret_that_begins_to_be_shown_comes_with_its_key_together_with_who_shows_it(
