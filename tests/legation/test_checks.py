@@ -73,6 +73,7 @@ def reasons(path: Path) -> Iterator[str]:
                     pass  # it is passed on, from where it is written
 
 
+@pytest.mark.tree
 def test_every_reason_that_a_rule_gives_is_a_check() -> None:
     given = {reason for path in RULES.glob("*.py") for reason in reasons(path)}
     assert len(given) > 20
