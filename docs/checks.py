@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from legation import cluster_checks, proxy_checks
-from legation.checks import CHECKS, GROUPS, PROBLEMS, STRICT
+from legation.checks import of_cluster, of_proxies
+from legation.checks.table import CHECKS, GROUPS, PROBLEMS, STRICT
 from translator.advice.checks import Check
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/checks.md"
-EVERYTHING = (*CHECKS, *cluster_checks.CHECKS, *proxy_checks.CHECKS)
+EVERYTHING = (*CHECKS, *of_cluster.CHECKS, *of_proxies.CHECKS)
 PREFACE = """# What is checked
 
 Made by `make docs` from the checks themselves, not by hand.

@@ -14,13 +14,13 @@ import pytest
 
 from e2e.kubectl import apply, eventually, kubectl, read, wait_for
 from legation.addresses import HostPort
-from legation.authority import proxy_of, server
-from legation.identity import proven_group
-from legation.identity_secrets import proxy_secret
+from legation.channel.authority import proxy_of, server
+from legation.channel.identity import proven_group
+from legation.channel.identity_secrets import proxy_secret
+from legation.channel.rotation import bundle, renewed_leaf, renewed_roots
 from legation.proxies.managed import Environment, manifests
 from legation.proxies.wanted import Wanted
 from legation.publish import Offers, Publisher
-from legation.rotation import bundle, renewed_leaf, renewed_roots
 from translator.names import Name
 from translator.objects.gateway import Gateway
 from translator.objects.gateway_class import GatewayClass

@@ -11,12 +11,12 @@ import pytest
 from e2e.cluster.place import PROJECT
 from e2e.kubectl import apply, kubectl, wait_for
 from legation.addresses import HostPort
-from legation.authority import proxy_of
-from legation.identity_secrets import authority_secret, proxy_secret
+from legation.channel.authority import proxy_of
+from legation.channel.identity_secrets import authority_secret, proxy_secret
+from legation.channel.rotation import renewed_leaf, renewed_roots
 from legation.permissions import of_cluster, of_namespaces, of_own_namespace, role
 from legation.proxies.managed import Environment, manifests
 from legation.proxies.wanted import Wanted
-from legation.rotation import renewed_leaf, renewed_roots
 from translator.names import Name
 from translator.objects.gateway import Gateway
 from translator.objects.gateway_parameters import GatewayParametersSpec

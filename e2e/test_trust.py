@@ -14,7 +14,7 @@ from e2e.beside import gateway, replica, told
 from e2e.kubectl import apply, kubectl, read
 from e2e.test_events import events
 from e2e.test_run import CLASS, accepted
-from legation.audit_record import Began, Cause, Changed, Record, read_line
+from legation.proofs.audit_record import Began, Cause, Changed, Record, read_line
 from tests.legation.running import free_port
 from tests.pki import Authority
 from translator.envoy.proofs import Grade

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import structlog
 
-from legation.findings import Finding
+from legation.checks.findings import Finding
 from legation.standing import Gateway, Standing
 from translator.names import Ref
 from translator.rules.gateways import CONTROLLER

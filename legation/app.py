@@ -9,11 +9,11 @@ from pathlib import Path
 
 import structlog
 
-from legation.audit_log import AuditLog, appending
 from legation.change import Stated
 from legation.deliveries import name_in
 from legation.engine import Engine, Surroundings, guard_by, opened
 from legation.files import Update, watch
+from legation.proofs.audit_log import AuditLog, appending
 from legation.proxies.envoy_process import Launch
 from legation.proxies.local import Fleet
 from legation.pump import Change, Outcome, Workbench, the_time

@@ -63,7 +63,7 @@ from envoy_data_plane.google.protobuf import Struct as Fields
 from msgspec import Struct
 
 from legation.addresses import ClientFiles, HostPort, Socket, WatchedFiles
-from legation.identity import nobodys_root
+from legation.channel.identity import nobodys_root
 from legation.overload import overload
 from legation.watched_secrets import IDENTITY, ROOTS, watched
 from legation.yaml_text import yaml_text

@@ -9,7 +9,6 @@ import structlog
 from msgspec import Struct
 from prometheus_client.registry import Collector
 
-from legation import trust_news
 from legation.addresses import HostPort
 from legation.admin.expiry_metrics import Expiries
 from legation.admin.gauges import Traffic
@@ -17,20 +16,21 @@ from legation.admin.maps import Count
 from legation.admin.metrics import Telemetry
 from legation.admin.server import AdminPort, answering, nobody_counts
 from legation.announce import Announcer
+from legation.channel.identity import proven_group, read_proof
 from legation.deliveries import Deliveries
-from legation.identity import proven_group, read_proof
-from legation.otlp import Exporter
-from legation.otlp_settings import Traces
-from legation.overtime import Overtime
 from legation.peers import Others, alone
+from legation.proofs import trust_news
 from legation.proxies.local import Proxy
 from legation.publish import Offers
 from legation.pump import Batch, Outcome, Pump, Taker, Workbench
 from legation.quarantine import Quarantine
 from legation.settings import ServerFiles
 from legation.standing import Standing
+from legation.telemetry.otlp import Exporter
+from legation.telemetry.otlp_settings import Traces
+from legation.telemetry.overtime import Overtime
+from legation.telemetry.watchdog import Watchdog
 from legation.telling import Telling
-from legation.watchdog import Watchdog
 from translator.names import Name, Ref
 from translator.world import World
 from xds_server.admission import GroupOf

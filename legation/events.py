@@ -17,13 +17,13 @@ from k8s_watch.answers import Failed, Item
 from k8s_watch.kind import Place
 from k8s_watch.writer import Happening, Missing, Writer
 from k8s_watch.writer import Outcome as Answer
-from legation.checks import EXPIRY, MISTAKE
-from legation.findings import Fault, faults, in_words
-from legation.proof_changes import RootsChange
+from legation.checks.findings import Fault, faults, in_words
+from legation.checks.table import EXPIRY, MISTAKE
+from legation.proofs.changes import RootsChange
+from legation.proofs.trust_news import happening
 from legation.pump import Outcome
-from legation.rations import Ration, Rations
 from legation.status_writer import Wrote
-from legation.trust_news import happening
+from legation.telemetry.rations import Ration, Rations
 from legation.written_status import read_status
 from translator.names import Ref
 from translator.objects.kinds import KINDS

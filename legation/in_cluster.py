@@ -20,9 +20,8 @@ from k8s_watch.reader import Reader
 from k8s_watch.writer import Writer
 from legation import pump
 from legation.admin.cluster_metrics import ClusterMetrics, Sources
-from legation.audit_log import AuditLog, appending
-from legation.authority import Credential
 from legation.change import Stated, written
+from legation.channel.authority import Credential
 from legation.cluster import Batch, Cluster, Ears
 from legation.crds import Crds
 from legation.engine import CannotStartError, Engine, Guard, Surroundings, guard_by
@@ -30,6 +29,7 @@ from legation.events import Events
 from legation.leader import Leader
 from legation.managed_mode import ManagedMode
 from legation.other_replicas import OtherReplicas, own_service
+from legation.proofs.audit_log import AuditLog, appending
 from legation.proxies.keeper import Ways
 from legation.pump import Outcome, Workbench, the_time
 from legation.settings import RunSettings

@@ -4,15 +4,15 @@ from collections.abc import Callable, Sequence
 
 from k8s_watch.change import Change
 from legation.addresses import HostPort
-from legation.authority import server
 from legation.change import Stated
+from legation.channel.authority import server
+from legation.channel.kept_authority import KeptAuthority
+from legation.channel.revocation import Gate
 from legation.engine import Guard
-from legation.kept_authority import KeptAuthority
 from legation.other_replicas import own_service
 from legation.proxies.keeper import Keeper, Ways
 from legation.proxies.managed import Environment
 from legation.pump import Batch, Kept, Outcome
-from legation.revocation import Gate
 from legation.settings import RunSettings
 from translator.names import Name
 from translator.objects.kinds import Object

@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from k8s_watch.informer import Informer
 from k8s_watch.reader import Reader
-from legation.authority import Credential
-from legation.badge import Badge, refusal
+from legation.channel.authority import Credential
+from legation.channel.badge import Badge, refusal
 from legation.journal import Journal
 from legation.peers import Others, Peers
 from legation.replica_slices import ReplicaSlices, slices_of

@@ -16,17 +16,17 @@ from typing import NamedTuple, TypeVar
 
 from msgspec import Struct, structs
 
-from legation.audit_record import Changed, changed
 from legation.change import Put, Stated, written
 from legation.collection import undisturbed
 from legation.deliveries import Heard, delivery
 from legation.notebook import Judged, Notebook
-from legation.overtime import Running
 from legation.permissions import JUDGED
-from legation.proof_changes import Follower, ProofChanges, RootsChange, Served
+from legation.proofs.audit_record import Changed, changed
+from legation.proofs.changes import Follower, ProofChanges, RootsChange, Served
 from legation.proxies.wanted import Wanted, wanted
 from legation.publish import Publisher
 from legation.quarantined import HoldBack, LetGo
+from legation.telemetry.overtime import Running
 from legation.written_status import read_status
 from translator.envoy.resource import LISTENER
 from translator.memo import Rows, Table

@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from legation.addresses import HostPort
-from legation.otlp_settings import Traces
+from legation.telemetry.otlp_settings import Traces
 
 LOOPBACK = "127.0.0.1"
 ADMIN = HostPort(LOOPBACK, 19080)

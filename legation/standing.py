@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Struct, structs
 
 from legation.addresses import HostPort
+from legation.checks.findings import Finding, Told, together
 from legation.contact import Stale
-from legation.findings import Finding, Told, together
 from legation.manifests import Problem
 from legation.proxies.handshakes import Handshakes, counted
 from legation.proxies.local import Proxy

@@ -20,8 +20,8 @@ from k8s_watch.answers import Failed
 from k8s_watch.api_server import ApiServer, Call, Load, NoAccessError, RequestError
 from k8s_watch.kind import Place
 from legation.answers import FROM_NO_PAGE, Answers, Told, UnansweredError
-from legation.cluster_checks import of_cluster
-from legation.findings import Finding
+from legation.checks.findings import Finding
+from legation.checks.of_cluster import of_cluster
 
 OURS = "app.kubernetes.io/name=legation"
 PORT = "admin"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from demo.stage import EXAMPLES, Stage
-from legation.findings import Finding, advice, findings
+from legation.checks.findings import Finding, advice, findings
 from legation.offline import Offline, translated
 from tests.envoy_validate import validate
 from translator.advice.everything import advised

@@ -24,15 +24,15 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 DOORS = {
     "cryptography": (
         "translator/rules/certificates.py",
-        "legation/identity.py",
-        "legation/authority.py",
+        "legation/channel/identity.py",
+        "legation/channel/authority.py",
         "legation/fingerprints.py",
     ),
     "envoy": ("translator/envoy/", "xds_server/service.py"),
     "google": ("translator/envoy/", "xds_server/service.py"),
     "grpc": ("xds_server/service.py", "xds_server/feed.py"),
     "kubernetes_asyncio": ("k8s_watch/api_server.py",),
-    "opentelemetry": ("legation/otlp.py",),
+    "opentelemetry": ("legation/telemetry/otlp.py",),
 }
 SAYS_NOTHING = {"common", "helpers", "models", "types", "utils"}
 

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from docs import checks, reference
-from legation.checks import GROUPS
+from legation.checks.table import GROUPS
 from legation.proxies.handshakes import OTHERWISE, WHY
 from translator.rules import tls_options
 

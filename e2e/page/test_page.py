@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from e2e.page.browser import Tab, chromium
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
+from tests.legation.proofs.test_hops import EVERYTHING, led_to, policy
 from tests.legation.running import Legation, free_port, legation_up
-from tests.legation.test_audit import EVERYTHING, led_to, policy
 from tests.pki import Authority
 
 MANY = 5_000

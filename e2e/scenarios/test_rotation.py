@@ -13,8 +13,8 @@ from e2e.scenarios.pods import Pod
 from e2e.scenarios.release import REPLICAS, Release
 from e2e.scenarios.shop import EDGE, Shop, visited
 from e2e.scenarios.traffic import ENOUGH
-from legation.authority import Credential, Lifetime, make_root, vouches
-from legation.identity_secrets import authority_secret, leaf_of, roots_of
+from legation.channel.authority import Credential, Lifetime, make_root, vouches
+from legation.channel.identity_secrets import authority_secret, leaf_of, roots_of
 from legation.managed_mode import AUTHORITY
 from legation.proxies.managed import PROBES
 from legation.proxies.probed import METRICS

@@ -8,7 +8,7 @@ from operator import itemgetter
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from legation.admin.series import MOST, OTHERS
-from legation.proof_changes import Served
+from legation.proofs.changes import Served
 from translator.envoy.secrets import owner_of
 
 NAME = "legation_certificate_expiry_timestamp_seconds"

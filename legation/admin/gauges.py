@@ -9,7 +9,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 from legation.admin.metrics import short, since
 from legation.admin.series import OTHERS, few, gauge, gauges, own
-from legation.audit import degraded
+from legation.proofs.hops import degraded
 from legation.standing import Standing
 from legation.written_status import Condition, read_status
 from xds_server.hub import Hub

@@ -13,15 +13,15 @@ from aiohttp import web
 from msgspec import Struct
 
 from legation.admin.kept import Answer, Kept
-from legation.atlas import Summary, chart, leads, summaries
-from legation.audit import as_json as audit_as_json
-from legation.audit import audited
-from legation.findings import Finding, advice, in_order, read_findings
-from legation.portraits import Said, portrait, said, search
+from legation.atlas.chart import Summary, chart, leads, summaries
+from legation.atlas.portraits import Said, portrait, said, search
+from legation.checks.findings import Finding, advice, in_order, read_findings
+from legation.proofs.hops import as_json as audit_as_json
+from legation.proofs.hops import audited
+from legation.proofs.trust import Trusted, trusted
+from legation.proofs.trust import as_json as trust_as_json
 from legation.proxies.handshakes import Handshakes
 from legation.standing import Counters, Envoy, LastNack, Process, Standing
-from legation.trust import Trusted, trusted
-from legation.trust import as_json as trust_as_json
 from translator.advice.everything import ASKED, answered
 from translator.names import Name, Ref
 from translator.world import World

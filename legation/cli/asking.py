@@ -11,9 +11,9 @@ import msgspec
 
 from legation.addresses import HostPort
 from legation.answers import FROM_NO_PAGE, Answers, Told, UnansweredError
+from legation.checks.findings import Finding
 from legation.cli.terminal import fail, out
 from legation.cli.whom import INSTALLED_IN, Cluster, Whom
-from legation.findings import Finding
 from legation.settings import ADMIN
 
 T = TypeVar("T")

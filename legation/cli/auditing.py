@@ -10,15 +10,15 @@ from rich.text import Text
 
 from legation import offline
 from legation.answers import UnansweredError
-from legation.audit import WEAK, Hop, audited, read_hops
-from legation.audit import as_json as audit_as_json
+from legation.checks.findings import findings
 from legation.cli.asking import asked, understood
 from legation.cli.audit import CANNOT_TELL
 from legation.cli.drawing import print_findings
 from legation.cli.sections import columns
 from legation.cli.terminal import fail, out
 from legation.cli.whom import Whom
-from legation.findings import findings
+from legation.proofs.hops import WEAK, Hop, audited, read_hops
+from legation.proofs.hops import as_json as audit_as_json
 from translator.envoy.proofs import Grade
 
 FOUND = 2

@@ -8,14 +8,14 @@ import msgspec
 import typer
 
 from legation.answers import UnansweredError
+from legation.checks.findings import Finding, advice, findings, in_order, read_findings
+from legation.checks.of_proxies import of_proxies
 from legation.cli.asking import asked, look, understood
 from legation.cli.drawing import print_findings
 from legation.cli.overviews import overview_of
 from legation.cli.terminal import CANNOT_TELL, PROBLEMS, fail, out
 from legation.cli.whom import Whom
-from legation.findings import Finding, advice, findings, in_order, read_findings
 from legation.offline import translated
-from legation.proxy_checks import of_proxies
 from translator.advice.everything import advised
 
 

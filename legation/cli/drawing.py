@@ -6,8 +6,8 @@ from itertools import groupby
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
+from legation.checks.findings import Finding, in_order
 from legation.cli.sections import Row, Section, Sections
-from legation.findings import Finding, in_order
 from legation.standing import Attached, Envoy, Gateway, Overview
 from legation.written_status import Condition
 

@@ -8,6 +8,7 @@ import typer
 from msgspec import structs
 
 from legation.answers import Answers, UnansweredError
+from legation.checks.findings import findings
 from legation.cli.asking import asked, understood
 from legation.cli.drawing import print_findings
 from legation.cli.outline import outline
@@ -23,7 +24,6 @@ from legation.explain.explanation import (
     read_explanation,
 )
 from legation.explain.question import Question, explained
-from legation.findings import findings
 from legation.offline import translated
 
 

@@ -5,9 +5,9 @@ from itertools import groupby
 
 from rich.text import Text
 
+from legation.atlas.portraits import Said
+from legation.atlas.ways import in_short, ways
 from legation.explain.explanation import About, Absent, Contest, Door, Held, OfObject, OfRequest, Place
-from legation.portraits import Said
-from legation.ways import in_short, ways
 
 MOST = 12  # of one sort; machines get all
 COLOURS = {"good": "green", "bad": "red", "alarm": "red"}

@@ -12,10 +12,10 @@ from legation.cli.drawing import print_findings, print_overview
 from legation.cli.terminal import PROBLEMS, fail, out
 from legation.engine import CannotStartError
 from legation.in_cluster import run
-from legation.logs import set_up_logs
-from legation.otlp_settings import NotUnderstoodError, Traces, traces
 from legation.settings import RunSettings, Settings
 from legation.standing import Overview
+from legation.telemetry.logs import set_up_logs
+from legation.telemetry.otlp_settings import NotUnderstoodError, Traces, traces
 from translator.rules.gateways import CONTROLLER
 
 

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.segment import Segment
 
 from legation.addresses import HostPort
-from legation.logs import harmless
+from legation.telemetry.logs import harmless
 
 PROBLEMS, CANNOT_TELL = 1, 2  # exit codes
 NO_ADDRESS = "write HOST:PORT, such as 127.0.0.1:19080 or [::1]:19080"

@@ -6,13 +6,13 @@ from pathlib import Path
 import msgspec
 import typer
 
+from legation.atlas.tree import trees
+from legation.checks.findings import findings
 from legation.cli.drawing import print_findings
 from legation.cli.terminal import PROBLEMS, out
 from legation.cli.translate import Output
-from legation.findings import findings
 from legation.offline import Offline, translated
 from legation.rendering import rendered
-from legation.tree import trees
 from legation.yaml_text import yaml_text
 from translator.names import Ref
 from translator.objects.kinds import KINDS, as_manifest

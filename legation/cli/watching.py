@@ -22,9 +22,9 @@ from legation.cli.overviews import QUESTION, together
 from legation.cli.sections import Changes, Sections, signs
 from legation.cli.terminal import fail, out
 from legation.cli.whom import Whom
-from legation.logs import harmless
 from legation.settings import ADMIN
 from legation.standing import Overview, as_json
+from legation.telemetry.logs import harmless
 
 LOOK_AGAIN = 1.0  # seconds
 KEYS = "+ new, * changed, - gone; Ctrl-C ends"

@@ -5,8 +5,8 @@ from typing import Literal
 import msgspec
 from msgspec import Struct, structs
 
-from legation.landscape import Leads, Thing
-from legation.portraits import Said
+from legation.atlas.landscape import Leads, Thing
+from legation.atlas.portraits import Said
 
 
 class About(Struct, frozen=True, rename="camel"):

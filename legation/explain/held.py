@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from msgspec import structs
 
+from legation.atlas.ways import destinations
 from legation.explain.explanation import Explanation, Held, OfObject, Unknown, places
-from legation.ways import destinations
 from xds_server.hub import Connected
 from xds_server.snapshot import CDS, LDS, RDS, Snapshot
 

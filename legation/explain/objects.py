@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import structs
 
+from legation.atlas.landscape import Thing, thing
+from legation.atlas.ways import destinations, failures
 from legation.explain.explanation import About, OfObject, Place
 from legation.explain.places import naming, of_backend, of_route
 from legation.explain.policies import contests, contests_at
 from legation.explain.told import Statuses, about, faults
 from legation.explain.users import users
-from legation.landscape import Thing, thing
-from legation.ways import destinations, failures
 from translator.names import Ref
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.rules.attachment import ROUTES, attached

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from legation.atlas.landscape import Forwards, Lane, Leads, Port, Thing
+from legation.atlas.survey import CLOSES, entries, survey, tables
+from legation.atlas.ways import destinations
 from legation.explain.explanation import Place
-from legation.landscape import Forwards, Lane, Leads, Port, Thing
-from legation.survey import CLOSES, entries, survey, tables
-from legation.ways import destinations
 from translator.names import Name, Ref
 from translator.rules.attachment import parents
 from translator.rules.hostnames import covers

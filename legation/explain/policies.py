@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
+from legation.atlas.landscape import Thing, thing
+from legation.atlas.ways import destinations
 from legation.explain.explanation import Contest, Lost, Place
-from legation.landscape import Thing, thing
-from legation.ways import destinations
 from translator.names import Name, Ref, ServicePort
 from translator.objects.kinds import name_of
 from translator.rules.backend_tls import POLICIES_BY_TARGET, Target, winner

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from legation.atlas.portraits import Said, said
 from legation.explain.explanation import About
-from legation.portraits import Said, said
 from legation.written_status import read_status
 from translator.names import Ref
 from translator.rules.gateways import CONTROLLER

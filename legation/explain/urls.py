@@ -6,14 +6,14 @@ from itertools import islice
 
 from msgspec import structs
 
+from legation.atlas.landscape import Lane, Port, thing
+from legation.atlas.survey import entries, survey, tables
+from legation.atlas.ways import failures, in_short
 from legation.explain.explanation import Absent, Door, OfRequest, Place
 from legation.explain.places import of_lane
 from legation.explain.policies import contests_at
 from legation.explain.requests import Request, why_not
 from legation.explain.told import Statuses, about
-from legation.landscape import Lane, Port, thing
-from legation.survey import entries, survey, tables
-from legation.ways import failures, in_short
 from translator.names import Name, Ref
 from translator.objects.grpc_route import GRPCRoute
 from translator.objects.http_route import HTTPRoute

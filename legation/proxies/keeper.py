@@ -19,14 +19,14 @@ from k8s_watch.informer import Informer
 from k8s_watch.list_watch import Pace
 from k8s_watch.reader import Reader
 from k8s_watch.writer import Missing, Unchanged, Writer, Written
-from legation.authority import Credential, proxy_of
+from legation.channel.authority import Credential, proxy_of
+from legation.channel.identity_secrets import leaf_of, proxy_secret
+from legation.channel.revocation import oldest_valid
+from legation.channel.rotation import bundle, renewed_leaf
 from legation.due import Due
-from legation.identity_secrets import leaf_of, proxy_secret
 from legation.proxies.made import SORTS, Found, Key, Ledger, key_of, read_found
 from legation.proxies.managed import Environment, Manifest, manifests
 from legation.proxies.wanted import Wanted
-from legation.revocation import oldest_valid
-from legation.rotation import bundle, renewed_leaf
 from translator.names import Name
 from translator.objects.kinds import name_of
 from translator.objects.secret import Secret

@@ -6,12 +6,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 
-from legation.authority import Credential, Lifetime, issue, make_root, server
-from legation.badge import Badge, refusal
+from legation.channel.authority import Credential, Lifetime, issue, make_root, server
+from legation.channel.badge import Badge, refusal
+from legation.channel.rotation import bundle
 from legation.deliveries import Deliveries, Heard
 from legation.journal import Journal
 from legation.peers import Peers
-from legation.rotation import bundle
 from tests.xds_server.honest_envoy import GROUP, HonestEnvoy, listener
 from translator.names import Name
 from xds_server.feed import Feed

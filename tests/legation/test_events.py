@@ -11,10 +11,10 @@ from structlog.testing import capture_logs
 from k8s_watch.kind import Place
 from k8s_watch.writer import Writer
 from legation.events import BUG, MOST_WAITING, OF_A_NAMESPACE, OF_ALL, RECOVERED, Events, happenings
-from legation.proof_changes import RootsChange
+from legation.proofs.changes import RootsChange
+from legation.proofs.trust_news import REASON as TRUST_CHANGED
 from legation.pump import Outcome
 from legation.status_writer import Wrote
-from legation.trust_news import REASON as TRUST_CHANGED
 from tests.k8s_watch.faults import Json, refusing
 from tests.k8s_watch.faulty_api import FaultyApi, serving
 from tests.k8s_watch.listener import reached, running

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from legation.admin.expiry_metrics import NAME, Expiries, told
 from legation.admin.series import MOST
-from legation.proof_changes import Served
+from legation.proofs.changes import Served
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from legation.atlas.landscape import Answers, Forwards, Redirects, Shares
+from legation.atlas.ways import in_short
 from legation.explain.explanation import Door, OfObject, OfRequest, Unknown, read_explanation
 from legation.explain.question import Question, explained, read_question
 from legation.folder import Folder, read
-from legation.landscape import Answers, Forwards, Redirects, Shares
 from legation.pump import Workbench
-from legation.ways import in_short
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
+from tests.legation.proofs.test_hops import policy
 from tests.legation.running import Legation, free_port, legation_up
-from tests.legation.test_audit import policy
 from tests.legation.test_cli import run
 from tests.loopback import ask as send
 from tests.loopback import http_backend

@@ -15,11 +15,11 @@ from msgspec import structs
 from k8s_watch.change import Put
 from k8s_watch.kind import ObjectName
 from legation.addresses import HostPort
-from legation.authority import Credential, Lifetime, issue, make_root, proxy_of, server
+from legation.channel.authority import Credential, Lifetime, issue, make_root, proxy_of, server
+from legation.channel.revocation import Gate
+from legation.channel.rotation import bundle
 from legation.proxies.managed import ADMIN, CONFIGURATION, IDENTITY, PROBES, Environment, manifests
 from legation.proxies.wanted import Wanted
-from legation.revocation import Gate
-from legation.rotation import bundle
 from tests.legation.running import free_port
 from tests.loopback import ask
 from tests.real_envoy import RunningEnvoy, running_envoy, until

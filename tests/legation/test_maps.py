@@ -21,14 +21,14 @@ from legation.admin.maps import LONGEST_SEARCH
 from legation.admin.metrics import Telemetry
 from legation.admin.page import assets
 from legation.admin.server import AdminPort, answering
-from legation.atlas import MOST_AT_ONCE
+from legation.atlas.chart import MOST_AT_ONCE
 from legation.change import Stated
-from legation.checks import GROUPS, REMEDIES
+from legation.checks.table import GROUPS, REMEDIES
 from legation.folder import Folder, read
 from legation.pump import Workbench, the_time
 from legation.standing import Standing
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
-from tests.legation.test_audit import EVERYTHING, policy
+from tests.legation.proofs.test_hops import EVERYTHING, policy
 from tests.pki import Authority
 from tests.real_envoy import until
 from translator.rules.gateways import BINDING, Binding

@@ -16,13 +16,13 @@ from legation.admin.gauges import StandingGauges
 from legation.admin.metrics import exposition
 from legation.admin.reasons import REASONS, reason
 from legation.admin.series import MOST, OTHERS
-from legation.audit_log import AuditLog
 from legation.change import Put, Stated
 from legation.contact import Contact
 from legation.engine import Engine, Surroundings
 from legation.folder import Folder, read
+from legation.proofs.audit_log import AuditLog
 from legation.pump import Outcome, Workbench
-from tests.legation.test_audit import WEAK, led_to
+from tests.legation.proofs.test_hops import WEAK, led_to
 from translator.names import Name
 from translator.rules.gateways import BINDING, Binding
 from xds_server.hub import Seat

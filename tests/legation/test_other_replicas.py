@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from k8s_watch.reader import Reader
-from legation.authority import make_root
+from legation.channel.authority import make_root
 from legation.journal import Copy
 from legation.other_replicas import OtherReplicas, OwnService
 from legation.telling import Telling

@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from legation.authority import make_root
+from legation.channel.authority import make_root
 from legation.deliveries import Heard, Refusal
 from legation.peers import PATIENCE, Others
 from tests.legation.replicas import EDGE, WITHIN, Relay, Replica, day, two_replicas

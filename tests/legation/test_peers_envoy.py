@@ -9,9 +9,9 @@ import pytest
 from msgspec import Struct
 
 from legation.addresses import HostPort, Socket
-from legation.authority import make_root
 from legation.bootstrap import Start, as_fields, bootstrap
 from legation.change import Stated
+from legation.channel.authority import make_root
 from legation.deliveries import Heard
 from legation.folder import Folder, read
 from legation.publish import Offers

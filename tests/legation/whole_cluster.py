@@ -8,8 +8,8 @@ import yaml
 from aiohttp import web
 from msgspec import Struct, field
 
-from legation.access_review import Right
-from legation.crd_checks import NEEDED, OWN_CRD
+from legation.checks.access_review import Right
+from legation.checks.of_crds import NEEDED, OWN_CRD
 from legation.crds import CHANNEL, NAMES, VERSION
 from tests.k8s_watch.faults import refusal
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from legation.findings import Finding, findings
+from legation.checks.findings import Finding, findings
 from legation.manifests import read_manifests
 from legation.offline import translated
 from tests.handshakes.manifests import Json, endpoints

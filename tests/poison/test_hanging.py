@@ -6,8 +6,8 @@ import threading
 import pytest
 from structlog.testing import capture_logs
 
-from legation.overtime import Overtime
 from legation.pump import Outcome, Pump, Workbench
+from legation.telemetry.overtime import Overtime
 from tests.looking import eventually
 from tests.poison.tenants import bystander
 from tests.poison.test_quarantine import put

@@ -10,7 +10,7 @@ import grpc
 from envoy.service.discovery.v3 import discovery_pb2
 from msgspec import Struct
 
-from legation.identity import proven_group
+from legation.channel.identity import proven_group
 from tests.pki import CLIENT, Authority, Issued, Wish
 from xds_server.hub import Hub
 from xds_server.report import Report

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from legation.logs import harmless
+from legation.telemetry.logs import harmless
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, together
 from tests.legation.running import environment, run
 
@@ -17,7 +17,7 @@ HOSTILE = r"\e]0;owned\a\e[2J\e[8m"  # a title, a cleared screen, hidden text: a
 ESCAPE = "\x1b"
 LOGS = """
 from structlog import get_logger
-from legation.logs import set_up_logs
+from legation.telemetry.logs import set_up_logs
 
 def broken(key):
     shown = key + key

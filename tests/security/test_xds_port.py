@@ -13,7 +13,7 @@ import pytest
 from envoy.service.discovery.v3 import discovery_pb2
 from google.protobuf.descriptor import FileDescriptor
 
-from legation.identity import proven_group
+from legation.channel.identity import proven_group
 from tests.pki import CLIENT, SERVER, Authority, Issued, Wish, self_signed
 from tests.security.door import (
     DELTA,

@@ -1,0 +1,1 @@
+"""What each way to a backend proves: shown, recorded whenever it changes, and watched until it ends."""

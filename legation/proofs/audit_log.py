@@ -1,0 +1,163 @@
+"""Writes the audit record to a file or to standard output; docs/audit-record.md says what is in it.
+
+A file is opened anew for each write, so it may be moved away at any time. A write that fails is said in the
+log and in a metric, and tried again; it never keeps anybody from being served.
+"""
+
+import asyncio
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from threading import Lock
+from time import monotonic
+
+import structlog
+from msgspec import structs
+from prometheus_client.core import CounterMetricFamily, Metric
+
+from legation.proofs.audit_record import Changed, beginning, line
+from legation.proofs.hops import audited
+from legation.pump import Outcome
+from xds_server.snapshot import Snapshot
+
+STDOUT = "-"
+MOST_WAITING = 10_000  # lines, while they cannot be written
+MOST_INHERITED = 1000
+INHERITED = 30.0  # seconds: for how long nobody may have led
+AGAIN = 5.0  # seconds after a write that failed
+PATIENCE = 1.0  # seconds, at the end, with a write that somebody else has begun
+
+Append = Callable[[bytes], None]
+
+
+class AuditLog:
+    """The lines of one replica; only whoever leads writes any."""
+
+    def __init__(self, append: Append) -> None:
+        """Begin without lines."""
+        self._append = append
+        self._log = structlog.get_logger()
+        self._waiting: deque[bytes] = deque()
+        self._unled: deque[tuple[float, Changed]] = deque(maxlen=MOST_INHERITED)
+        self._snapshots: Mapping[str, Snapshot] | None = None
+        self._news = asyncio.Event()
+        self._leads = False
+        self._writing = Lock()
+        self._failure = ""
+        self._written = self._failed = self._lost = 0
+
+    def take(self, outcome: Outcome) -> None:
+        """Take in what a batch changed."""
+        self._snapshots = outcome.snapshots
+        if self._leads:
+            self._put(map(line, outcome.records))
+        else:
+            self._unled.extend((monotonic(), each) for each in outcome.records)
+        self._news.set()
+
+    async def run(self) -> None:
+        """Write until cancelled, beginning with how things stand and what nobody may have written."""
+        while self._snapshots is None:
+            await self._awaited()
+        hops = await asyncio.to_thread(audited, self._snapshots)
+        oldest = monotonic() - INHERITED
+        inherited = [structs.replace(each, inherited=True) for at, each in self._unled if at >= oldest]
+        self._unled.clear()
+        self._put(map(line, (*inherited, *beginning(hops, datetime.now(UTC)))))
+        self._leads = True
+        try:
+            await self._write_all()
+        finally:
+            self._leads = False
+            self._write()  # little is left, and nobody else has it
+
+    def collect(self) -> Iterable[Metric]:
+        """Say how writing goes."""
+        said = (
+            ("legation_audit_record_lines", "Lines of the audit record that were written", self._written),
+            ("legation_audit_record_failures", "Writes of the audit record that failed", self._failed),
+            ("legation_audit_record_lost", "Lines of the audit record that were given up", self._lost),
+        )
+        return [CounterMetricFamily(name, says, value=value) for name, says, value in said]
+
+    def _put(self, lines: Iterable[bytes]) -> None:
+        for each in lines:
+            if len(self._waiting) < MOST_WAITING:
+                self._waiting.append(each)
+            else:
+                self._lost += 1
+
+    async def _awaited(self) -> None:
+        self._news.clear()
+        await self._news.wait()
+
+    async def _write_all(self) -> None:
+        while True:
+            while self._waiting:
+                if not await asyncio.to_thread(self._write):
+                    await asyncio.sleep(AGAIN)
+            await self._awaited()
+
+    def _write(self) -> bool:
+        """Write all that waits; what could not be written waits on, as it does behind another write."""
+        if not self._writing.acquire(timeout=PATIENCE):
+            return False
+        try:
+            return self._write_due()
+        finally:
+            self._writing.release()
+
+    def _write_due(self) -> bool:
+        due = len(self._waiting)
+        try:
+            self._append(b"".join(self._waiting[place] for place in range(due)))
+        except OSError as error:
+            self._failed += 1
+            self._complain(str(error))
+            return False
+        for _ in range(due):
+            self._waiting.popleft()
+        self._written += due
+        self._complain("")
+        return True
+
+    def _complain(self, failure: str) -> None:
+        """Say once that nothing can be written, and nothing more until something is or it fails otherwise."""
+        if failure and failure != self._failure:
+            remedy = "make room, or name another file with --audit-log"
+            self._log.error("the audit record was not written", why=failure, remedy=remedy)
+        self._failure = failure
+
+
+def appending(where: str) -> Append:
+    """Write to a file, or to standard output."""
+    return _to_stdout if where == STDOUT else AppendedFile(where).append
+
+
+class AppendedFile:
+    """A file that whole lines are added to, whatever became of those before."""
+
+    def __init__(self, path: str) -> None:
+        """Add to the file of this path."""
+        self._path = path
+        self._torn = False
+
+    def append(self, lines: bytes) -> None:
+        """Add these; half a line that an earlier failure left is ended first."""
+        if not lines:
+            return
+        file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o640)
+        try:
+            rest = memoryview(b"\n" + lines if self._torn else lines)
+            while rest:
+                rest = rest[os.write(file, rest) :]
+                self._torn = bool(rest)
+        finally:
+            os.close(file)
+
+
+def _to_stdout(lines: bytes) -> None:
+    sys.stdout.buffer.write(lines)
+    sys.stdout.buffer.flush()

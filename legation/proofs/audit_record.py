@@ -1,0 +1,220 @@
+"""The audit record: one line for each change of what a way to a backend proves, as docs/audit-record.md says.
+
+Names, fingerprints and pins only: no key, and no certificate, is ever part of it.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from enum import StrEnum
+from importlib.metadata import version
+
+import msgspec
+from msgspec import Struct
+
+from legation.change import Put
+from legation.proofs.changes import HopChange, Proved
+from legation.proofs.hops import Hop
+from translator.envoy.proofs import Grade, Proof
+from translator.names import Name, Ref
+from translator.objects.backend_tls_policy import BackendTLSPolicy
+from translator.objects.x_backend import XBackend
+from translator.rules.attachment import ROUTES
+from translator.rules.backend_tls import references
+from translator.world import World
+
+MOST_CAUSES = 5
+PERMITTING = frozenset({"GatewayParameters", "GatewayClass", "Gateway", "Namespace"})
+LEADING = frozenset({*ROUTES, "Gateway", "ListenerSet", "ReferenceGrant", "GatewayClass"})
+
+
+class Cause(StrEnum):
+    """Why a way to a backend proves something else than before."""
+
+    POLICY_APPLIED = "PolicyApplied"
+    POLICY_GONE = "PolicyGone"
+    OTHER_POLICY = "OtherPolicy"
+    POLICY_CHANGED = "PolicyChanged"
+    CA_CHANGED = "CaChanged"
+    BACKEND_CHANGED = "BackendChanged"
+    PERMISSION_CHANGED = "PermissionChanged"
+    TIME_PASSED = "TimePassed"
+    REACHED = "Reached"
+    NO_LONGER_REACHED = "NoLongerReached"
+
+
+class Strength(Struct, frozen=True, rename="camel"):
+    """What is proved before anything is sent."""
+
+    grade: Grade
+    server_name: str = ""
+    names: tuple[str, ...] = ()
+    roots: str = ""
+    fingerprints: tuple[str, ...] = ()
+    pins: tuple[str, ...] = ()
+
+
+class Policy(Struct, frozen=True, rename="camel"):
+    """The policy that says so, and who wrote its spec last; of one that is gone only the name is known."""
+
+    name: str
+    generation: int = 0
+    resource_version: str = ""
+    manager: str = ""
+    operation: str = ""
+    written: datetime | None = None
+
+
+class Changed(Struct, frozen=True, rename="camel", tag="changed", tag_field="record"):
+    """One way to a backend, before and after."""
+
+    at: datetime
+    gateway: str
+    cluster: str
+    backend: str
+    policy: Policy | None
+    before: Strength | None
+    after: Strength | None
+    why: Cause
+    because: tuple[str, ...] = ()
+    inherited: bool = False  # it happened before this replica led: another may have written it, too
+
+
+class Began(Struct, frozen=True, rename="camel", tag="began", tag_field="record"):
+    """Where a record begins: how many ways to backends there are, by grade."""
+
+    at: datetime
+    version: str
+    grades: Mapping[str, int]
+
+
+class Weak(Struct, frozen=True, rename="camel", tag="weak", tag_field="record"):
+    """One way to a backend that proved too little when the record began."""
+
+    at: datetime
+    gateway: str
+    cluster: str
+    backend: str
+    policy: str
+    after: Strength
+
+
+Record = Changed | Began | Weak
+
+
+def changed(
+    world: World, hops: Iterable[HopChange], batch: Iterable[object], at: datetime
+) -> tuple[Changed, ...]:
+    """Say of each change whose it is and why it came about."""
+    touched = frozenset(Ref(each.kind.__name__, each.name) for each in batch if isinstance(each, Put))
+    return tuple(_changed(world, each, touched, at) for each in hops)
+
+
+def beginning(hops: Iterable[Hop], at: datetime) -> tuple[Began | Weak, ...]:
+    """Say how things stand where a record begins: all of them counted, the weak ones named."""
+    found = tuple(hops)
+    grades = Counter(each.proof.grade.value for each in found)
+    weak = (each for each in found if each.is_weak)
+    return (
+        Began(at, version("legation"), dict(sorted(grades.items()))),
+        *(
+            Weak(at, each.gateway, each.cluster, each.proof.backend, each.proof.policy, _strength(each.proof))
+            for each in weak
+        ),
+    )
+
+
+def line(record: Record) -> bytes:
+    """Write a record as one line."""
+    return msgspec.json.encode(record) + b"\n"
+
+
+def read_line(written: bytes) -> Record:
+    """Read a line again."""
+    return msgspec.json.decode(written, type=Changed | Began | Weak)
+
+
+def _changed(world: World, hop: HopChange, touched: frozenset[Ref], at: datetime) -> Changed:
+    said = hop.after or hop.before
+    assert said is not None, f"{hop.cluster} neither was nor is"
+    policy = said.proof.policy
+    why, because = _cause(world, hop, touched)
+    return Changed(
+        at=at,
+        gateway=hop.gateway,
+        cluster=hop.cluster,
+        backend=said.proof.backend,
+        policy=_policy(world, policy) if policy else None,
+        before=_proved(hop.before),
+        after=_proved(hop.after),
+        why=why,
+        because=tuple(map(str, sorted(because)[:MOST_CAUSES])),
+    )
+
+
+def _proved(found: Proved | None) -> Strength | None:
+    return _strength(found.proof, found.fingerprints) if found else None
+
+
+def _strength(found: Proof, fingerprints: tuple[str, ...] = ()) -> Strength:
+    return Strength(found.grade, found.server_name, found.names, found.roots, fingerprints, found.pinned)
+
+
+def _policy(world: World, name: str) -> Policy:
+    found = world.get(BackendTLSPolicy, _policy_ref(name).name)
+    if found is None:
+        return Policy(name)
+    meta, writer = found.metadata, found.metadata.writer
+    if writer is None:
+        return Policy(name, meta.generation, meta.resource_version)
+    return Policy(name, meta.generation, meta.resource_version, writer.manager, writer.operation, writer.time)
+
+
+def _cause(world: World, hop: HopChange, touched: frozenset[Ref]) -> tuple[Cause, frozenset[Ref]]:
+    """Say why a hop changed, by the first explanation that holds, and which objects of the batch it names."""
+    before, after = hop.before, hop.after
+    said = after or before
+    assert said is not None, f"{hop.cluster} neither was nor is"
+    owner = _owner(said.proof.backend)
+    leading = frozenset(each for each in touched if each.kind in LEADING or each == owner)
+    if before is None or after is None:
+        return (Cause.REACHED if before is None else Cause.NO_LONGER_REACHED), leading
+    policies = frozenset(_policy_ref(each.proof.policy) for each in (before, after) if each.proof.policy)
+    if before.proof.policy != after.proof.policy:
+        return _succession(before.proof.policy, after.proof.policy), touched & (policies | {owner})
+    permitting = frozenset(each for each in touched if each.kind in PERMITTING)
+    explanations = {
+        Cause.POLICY_CHANGED: touched & policies,
+        Cause.CA_CHANGED: touched & _holders(world, policies, owner),
+        Cause.BACKEND_CHANGED: touched & {owner},
+        Cause.PERMISSION_CHANGED: permitting,
+    }
+    found = next(((why, because) for why, because in explanations.items() if because), None)
+    return found or (Cause.TIME_PASSED, frozenset())
+
+
+def _succession(before: str, after: str) -> Cause:
+    if not before:
+        return Cause.POLICY_APPLIED
+    return Cause.OTHER_POLICY if after else Cause.POLICY_GONE
+
+
+def _holders(world: World, policies: Iterable[Ref], owner: Ref) -> frozenset[Ref]:
+    """Name the objects that roots are expected in."""
+    named = [world.get(BackendTLSPolicy, each.name) for each in policies]
+    asked = [(each.metadata.namespace, each.spec.validation) for each in named if each]
+    own = world.get(XBackend, owner.name) if owner.kind == "XBackend" else None
+    if own is not None and own.spec.tls.validation is not None:
+        asked.append((own.metadata.namespace, own.spec.tls.validation))
+    found = (each for namespace, validation in asked for each in references(namespace, validation))
+    return frozenset(Ref(each.kind, each.name) for each in found)
+
+
+def _policy_ref(name: str) -> Ref:
+    return Ref("BackendTLSPolicy", Name(*name.split("/", 1)))
+
+
+def _owner(backend: str) -> Ref:
+    """Name the object of a backend: `shop/pay:8443`, `XBackend/shop/pay:8443`."""
+    *kind, namespace, name = backend.partition(":")[0].split("/")
+    return Ref(kind[0] if kind else "Service", Name(namespace, name))

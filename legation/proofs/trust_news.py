@@ -1,0 +1,47 @@
+"""Changes of what is trusted, told in the log and in an Event: which certificates came, and which went."""
+
+from collections.abc import Iterable, Sequence
+from types import MappingProxyType
+
+import structlog
+
+from k8s_watch.kind import Place
+from k8s_watch.writer import Happening
+from legation.proofs.changes import RootsChange
+from translator.objects.kinds import KINDS
+from translator.rules.certificates import Anchor
+from translator.verdict import listed
+
+REASON = "TrustChanged"
+ACTION = "Translate"
+
+_KINDS = MappingProxyType({info.kind: info for info in KINDS})
+
+
+def log(changes: Iterable[RootsChange]) -> None:
+    """Write a line for each."""
+    for each in changes:
+        structlog.get_logger().info(
+            "trust changed", object=str(each.owner), added=_fields(each.added), removed=_fields(each.removed)
+        )
+
+
+def happening(change: RootsChange, *, once: bool = False) -> Happening:
+    """Tell of a change in an Event of the object that trusts; once, where another may have told of it."""
+    info = _KINDS[change.owner.kind]
+    place = Place(info.api_version(info.versions[0]), info.plural, *change.owner.name)
+    return Happening(place, change.owner.kind, "", "Normal", REASON, ACTION, words(change), once=once)
+
+
+def words(change: RootsChange) -> str:
+    """Say it for people."""
+    said = (("trusts from now on", change.added), ("no longer trusts", change.removed))
+    return "; ".join(f"{what} {_named(which)}" for what, which in said if which)
+
+
+def _named(anchors: Sequence[Anchor]) -> str:
+    return listed([f"{each.subject} (SHA-256 {each.fingerprint})" for each in anchors])
+
+
+def _fields(anchors: Sequence[Anchor]) -> list[dict[str, str]]:
+    return [{"subject": each.subject, "fingerprint": each.fingerprint} for each in anchors]

@@ -1,0 +1,253 @@
+"""What a batch changes of what backends must prove is told once, with its cause, and costs what moved."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from legation.change import Put, Stated
+from legation.manifests import read_manifests
+from legation.proofs import changes
+from legation.proofs.audit_record import Began, Changed, Strength, Weak, beginning, line, read_line
+from legation.proofs.changes import Served
+from legation.proofs.hops import audited
+from legation.pump import Change, Outcome, Workbench, the_time
+from tests import worlds
+from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
+from tests.legation.proofs.test_hops import PERMIT, WEAK, led_to
+from tests.legation.proofs.test_trust import config_map
+from tests.pki import Authority
+from tests.worlds import puts, working
+from translator.envoy.proofs import Grade, Proof
+from translator.names import Name, Ref
+from translator.objects.backend_tls_policy import BackendTLSPolicy
+from translator.objects.config_map import ConfigMap
+from translator.objects.kinds import name_of
+from translator.rules.certificates import NOW
+
+OLD, NEW = Authority("old"), Authority("new")
+BRIEF = Authority(
+    "brief", not_before=datetime(2025, 1, 1, tzinfo=UTC), not_after=datetime(2040, 1, 1, tzinfo=UTC)
+)
+LONG = Authority("long", not_after=datetime(2050, 1, 1, tzinfo=UTC))
+EVERYTHING = together(
+    LEGATION_CLASS, gateway("edge", 80), gateway("inner", 81), service("pay", 8443), route("pay", "pay")
+)
+
+
+def policy(hostname: str = "pay.internal", options: str = "") -> str:
+    return f"""\
+apiVersion: gateway.networking.k8s.io/v1
+kind: BackendTLSPolicy
+metadata: {{name: tls, namespace: shop}}
+spec:
+  targetRefs: [{{group: "", kind: Service, name: pay}}]
+  validation: {{hostname: {hostname}, caCertificateRefs: [{{group: "", kind: ConfigMap, name: roots}}]}}
+  options: {{{options}}}
+"""
+
+
+def puts_of(text: str) -> list[Put]:
+    loaded, problems = read_manifests(text, "test.yaml")
+    assert not problems
+    return [Put(type(each.thing), name_of(each.thing), each.thing) for each in loaded]
+
+
+def begun(*texts: str) -> Callable[..., Outcome]:
+    """Begin with these manifests; what it returns puts more."""
+    bench = Workbench(asks_envoys=False)
+    first = bench.work([the_time(), *puts_of(together(EVERYTHING, *texts))])
+    assert first.records == ()
+    assert first.roots == ()
+    return lambda *more: bench.work([each for what in more for each in _changes(what)])
+
+
+def _changes(what: str | Change) -> list[Change]:
+    return [*puts_of(what)] if isinstance(what, str) else [what]
+
+
+def only(outcome: Outcome) -> Changed:
+    [found] = outcome.records
+    assert read_line(line(found)) == found
+    return found
+
+
+ROOTS = Ref("ConfigMap", Name("shop", "roots"))
+GONE = Put(BackendTLSPolicy, Name("shop", "tls"), None)
+
+
+def test_a_policy_that_is_applied_takes_the_place_of_cleartext_in_one_record() -> None:
+    put = begun(config_map("roots", OLD.pem))
+    found = only(put(policy()))
+    assert (found.gateway, found.cluster, found.backend) == ("infra/edge", "shop/pay:80+tls", "shop/pay:80")
+    assert (found.why, found.because) == ("PolicyApplied", ("BackendTLSPolicy shop/tls",))
+    assert found.before is not None
+    assert found.after is not None
+    assert (found.before.grade, found.after.grade) == (Grade.CLEARTEXT, Grade.VERIFIED)
+    assert found.after.fingerprints == (OLD.own.certificate_pin,)
+    assert found.after.names == ("pay.internal",)
+    assert found.policy is not None
+    assert found.policy.name == "shop/tls"
+
+
+def test_a_policy_that_goes_leaves_a_record() -> None:
+    put = begun(config_map("roots", OLD.pem), policy())
+    found = only(put(GONE))
+    assert found.why == "PolicyGone"
+    assert found.after is not None
+    assert found.after.grade is Grade.CLEARTEXT
+
+
+@pytest.mark.parametrize(
+    ("options", "hostname"),
+    [("", "other.internal"), (f"legation.dev/pinned-certificate-sha256: {'ab' * 32}", "pay.internal")],
+)
+def test_another_name_or_a_pin_is_a_change_of_the_policy(options: str, hostname: str) -> None:
+    put = begun(config_map("roots", OLD.pem), policy())
+    found = only(put(policy(hostname, options)))
+    assert found.why == "PolicyChanged"
+    assert found.before != found.after
+
+
+def test_a_rotation_of_roots_is_told_by_fingerprint_at_each_step() -> None:
+    put = begun(config_map("roots", OLD.pem), policy())
+    both, new = put(config_map("roots", OLD.pem, NEW.pem)), put(config_map("roots", NEW.pem))
+    assert (only(both).why, only(both).because) == ("CaChanged", (str(ROOTS),))
+    [first], [second] = both.roots, new.roots
+    assert first.owner == Ref("BackendTLSPolicy", Name("shop", "tls"))
+    assert [(each.subject, each.fingerprint) for each in first.added] == [("CN=new", NEW.own.certificate_pin)]
+    assert first.removed == second.added == ()
+    assert [each.subject for each in second.removed] == ["CN=old"]
+
+
+def test_order_repetition_and_whitespace_are_no_change() -> None:
+    put = begun(config_map("roots", OLD.pem, NEW.pem), policy())
+    for pems in ((NEW.pem, OLD.pem), (NEW.pem, "\n\n", OLD.pem, NEW.pem), ("# words\n", OLD.pem, NEW.pem)):
+        outcome = put(config_map("roots", *pems))
+        assert (outcome.records, outcome.roots) == ((), ())
+
+
+def test_roots_that_are_lost_for_a_while_are_compared_with_those_that_come() -> None:
+    put = begun(config_map("roots", OLD.pem), policy())
+    refused = put(Put(ConfigMap, ROOTS.name, None))
+    assert only(refused).why == "CaChanged"
+    assert only(refused).after is not None
+    assert refused.roots == ()
+    back = put(config_map("roots", NEW.pem))
+    [change] = back.roots
+    assert [each.subject for each in (*change.added, *change.removed)] == ["CN=new", "CN=old"]
+
+
+def test_a_policy_made_anew_owes_nothing_to_the_one_of_its_name() -> None:
+    put = begun(config_map("roots", OLD.pem), policy())
+    put(Put(ConfigMap, ROOTS.name, None))
+    put(GONE)
+    assert put(config_map("roots", NEW.pem), policy()).roots == ()
+
+
+def test_roots_that_end_leave_a_record_that_blames_the_clock() -> None:
+    put = begun(config_map("roots", BRIEF.pem, LONG.pem), policy())
+    found = only(put(Stated(NOW, datetime(2041, 1, 1, tzinfo=UTC))))
+    assert (found.why, found.because) == ("TimePassed", ())
+    assert found.before is not None
+    assert found.after is not None
+    assert len(found.before.fingerprints) == 2
+    assert len(found.after.fingerprints) == 1
+
+
+def test_a_permission_that_is_withdrawn_leaves_a_record() -> None:
+    bench = Workbench(asks_envoys=False)
+    bench.work([the_time(), *puts_of(together(led_to("weak"), WEAK))])
+    found = only(bench.work(puts_of(PERMIT.replace("Permit", "Forbid"))))
+    assert (found.why, found.because) == ("PermissionChanged", ("GatewayParameters infra/dev",))
+    assert found.before is not None
+    assert found.after is not None
+    assert (found.before.grade, found.after.grade) == (Grade.UNVERIFIED, Grade.REFUSED)
+
+
+def test_a_gateway_or_a_route_that_leads_there_is_why_a_way_is_new() -> None:
+    put = begun(config_map("roots", OLD.pem), policy())
+    found = only(put(route("more", "pay", parent="inner")))
+    assert (found.gateway, found.before, found.why) == ("infra/inner", None, "Reached")
+    assert found.because == ("HTTPRoute shop/more",)
+
+
+def test_a_change_of_an_endpoint_changes_no_proof_and_reads_none() -> None:
+    put = begun(config_map("roots", OLD.pem), policy())
+    outcome = put(service("pay", 9443))
+    assert (outcome.records, outcome.roots) == ((), ())
+
+
+def test_the_soonest_end_of_what_is_served_is_known() -> None:
+    put = begun(config_map("roots", BRIEF.pem, OLD.pem), policy())
+    assert put(config_map("roots", BRIEF.pem)).ends == {
+        Served("infra/edge", "trust/shop/tls"): datetime(2040, 1, 1, tzinfo=UTC)
+    }
+    assert put(GONE).ends == {}
+
+
+def test_a_mistake_of_ours_costs_lines_of_the_record_and_nothing_that_is_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    put = begun(config_map("roots", OLD.pem), policy())
+
+    def mistaken(_: bytes) -> Proof:
+        raise KeyError("sni")  # noqa: EM101  # as a mistake of ours would
+
+    with monkeypatch.context() as poisoned:
+        poisoned.setattr(changes, "proof", mistaken)
+        outcome = put(policy("other.internal"))
+    assert list(outcome.broken) == ["the audit record"]
+    assert [each.proof.server_name for each in audited(outcome.snapshots)] == ["other.internal"]
+    after = put(policy("third.internal"))
+    assert not after.broken
+    assert only(after).after is not None
+
+
+def test_a_record_begins_with_counts_and_names_what_is_weak() -> None:
+    bench = Workbench(asks_envoys=False)
+    outcome = bench.work([the_time(), *puts_of(together(led_to("weak", "plain"), WEAK))])
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    first, *others = beginning(audited(outcome.snapshots), at)
+    assert isinstance(first, Began)
+    assert first.grades == {"cleartext": 1, "unverified": 1}
+    [weak] = others
+    assert isinstance(weak, Weak)
+    assert (weak.policy, weak.after.grade) == ("shop/weak", Grade.UNVERIFIED)
+    assert [read_line(line(each)) for each in (first, weak)] == [first, weak]
+
+
+def proved(outcome: Outcome) -> Counter[tuple[object, ...]]:
+    """Count what is proved where, as the audit reads it."""
+    return Counter(
+        (each.gateway, each.proof.backend, each.proof.grade, each.proof.names, each.proof.pinned)
+        for each in audited(outcome.snapshots)
+    )
+
+
+def told(gateway: str, backend: str, strength: Strength | None) -> list[tuple[object, ...]]:
+    return [(gateway, backend, strength.grade, strength.names, strength.pins)] if strength else []
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.lists(puts(), min_size=1, max_size=4), min_size=1, max_size=5))
+def test_after_any_changes_the_records_lead_from_what_was_proved_to_what_is(
+    batches: list[list[worlds.Put]],
+) -> None:
+    bench = Workbench(asks_envoys=False)
+    expected = proved(bench.work(in_kinds(working())))
+    for batch in batches:
+        outcome = bench.work(in_kinds(batch))
+        assert not outcome.broken
+        for each in outcome.records:
+            assert each.before != each.after or each.why == "OtherPolicy"
+            expected.subtract(told(each.gateway, each.backend, each.before))
+            expected.update(told(each.gateway, each.backend, each.after))
+        assert +expected == proved(outcome)
+
+
+def in_kinds(batch: Iterable[worlds.Put]) -> list[Put]:
+    return [Put(worlds.TYPES[each.kind], each.name, each.thing) for each in batch]
