@@ -100,9 +100,8 @@ def test_a_pod_answers_through_the_address_and_the_name_of_its_service(namespace
     name = f"echo.{namespace}.svc.cluster.local"
     assert eventually(lambda: socket.gethostbyname(name)) == address
     both = pods(namespace).keys()
-    assert eventually(
-        lambda: {ask(name)["pod"] for _ in range(40)} == both
-    )  # a ready pod is known to nodes a little later
+    # Nodes hear of a ready pod a little later than the Deployment does.
+    assert eventually(lambda: {ask(name)["pod"] for _ in range(40)} == both)
 
 
 def test_a_load_balancer_has_an_address_that_leads_to_its_pods(namespace: str) -> None:
