@@ -75,8 +75,12 @@ async def lacking(server: ApiServer, account: Account | None, rights: Iterable[R
             return not await _is_allowed(server, account, right)
 
     asked = tuple(dict.fromkeys(rights))
-    found = await asyncio.gather(*(lacks(right) for right in asked))
-    return tuple(right for right, is_lacking in zip(asked, found, strict=True) if is_lacking)
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            answers = [tasks.create_task(lacks(right)) for right in asked]
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from failed  # what is wrong with one question is wrong with all of them
+    return tuple(right for right, is_lacking in zip(asked, answers, strict=True) if is_lacking.result())
 
 
 async def _is_allowed(server: ApiServer, account: Account | None, right: Right) -> bool:
