@@ -4,6 +4,7 @@ What objects say of themselves has the name of the condition's reason, or of the
 is a remark; what is advised beyond that has a name of its own.
 """
 
+from collections.abc import Iterable
 from types import MappingProxyType
 
 from translator.advice import everything
@@ -14,16 +15,8 @@ from translator.verdict import OUR_FAULT
 READING, REFUSED, OURS = "not read", "refused", "our mistake"
 CLUSTER = "not fit in the cluster"
 WAITING, PASSED_OVER = "not there yet", "passed over"
-GROUPS = (
-    READING,
-    REFUSED,
-    OURS,
-    CLUSTER,
-    WAITING,
-    REMARK,
-    WITHOUT_EFFECT,
-    PASSED_OVER,
-)  # in the order of telling
+# in the order of telling
+GROUPS = (READING, REFUSED, OURS, CLUSTER, WAITING, REMARK, WITHOUT_EFFECT, PASSED_OVER)
 PROBLEMS = frozenset({READING, REFUSED, OURS, CLUSTER})  # what fails a pipeline
 STRICT = PROBLEMS | {WAITING, REMARK, WITHOUT_EFFECT}  # what fails one that asked for it
 
@@ -51,9 +44,15 @@ EXPIRY = Check(
     "a certificate that is believed or shown, and ends soon or has ended",
     "renew it; where it proves others, keep both until all of them show what the new one proves",
 )
-REFUSALS = tuple(
-    Check(reason, REFUSED, what, remedy)
-    for reason, what, remedy in (
+
+
+def _each(group: str, told: Iterable[tuple[str, str, str]]) -> tuple[Check, ...]:
+    return tuple(Check(name, group, what, remedy) for name, what, remedy in told)
+
+
+REFUSALS = _each(
+    REFUSED,
+    (
         (
             "AddressNotAssigned",
             "an address that the Gateway asks for, and that is not there",
@@ -255,11 +254,11 @@ REFUSALS = tuple(
             "CRDs of a release of Gateway API that is not the supported one",
             f"install the CRDs of Gateway API {SUPPORTED}",
         ),
-    )
+    ),
 )
-REMARKS = tuple(
-    Check(condition, REMARK, what, remedy)
-    for condition, what, remedy in (
+REMARKS = _each(
+    REMARK,
+    (
         (
             "IdentitiesRevoked",
             "identities of Envoys that are refused, as the Gateway asks",
@@ -285,7 +284,7 @@ REMARKS = tuple(
             "a backend that has to prove less than policies ask for by themselves",
             "pin the backend, or trust its authority by name: docs/pins.md says how",
         ),
-    )
+    ),
 )
 REMEDIES = MappingProxyType({check.id: check.remedy for check in (*REFUSALS, EXPIRY, *REMARKS)})
 CHECKS = (UNREAD, *REFUSALS, MISTAKE, EXPIRY, *REMARKS, *everything.CHECKS, NOT_OURS)
