@@ -9,7 +9,7 @@ from typing import Any
 
 from e2e.cluster.network import NODE_ADDRESS
 from e2e.cluster.place import PROJECT
-from e2e.kubectl import apply, eventually, kubectl, read
+from e2e.kubectl import apply, eventually, kubectl, read, wait_for
 from tests.legation.running import Legation, free_port, serving
 
 CRD = PROJECT / "deploy" / "helm" / "legation" / "crds" / "legation.dev_gatewayparameters.yaml"
@@ -87,7 +87,7 @@ async def control_plane(namespace: str) -> AsyncIterator[tuple[Legation, int]]:
     """Run it beside the cluster, where pods reach it by the name of its Service."""
     port = free_port()
     kubectl("apply", "--server-side", "--filename", str(CRD))
-    kubectl("wait", "--for=condition=Established", "crd/gatewayparameters.legation.dev")
+    wait_for("default", "condition=Established", "crd/gatewayparameters.legation.dev")
     apply(namespace, XDS.substitute(port=port, address=NODE_ADDRESS))
     kubectl("apply", "--filename=-", given=CLASS.substitute(namespace=namespace))
     try:

@@ -13,9 +13,9 @@ from tests.k8s_watch.listener import Widget
 
 NAMES = 12
 LIVES = 5  # the last of so many changes to an object is its deletion
-PATIENCE = 60.0  # seconds until a server that went away should be back
+PATIENCE = 120.0  # seconds until a server that went away should be back
 PAUSE = 0.05
-WHOLE = 120.0  # seconds for any number of changes that a test makes
+WHOLE = 300.0  # seconds for any number of changes that a test makes
 
 
 class Churn:

@@ -9,8 +9,12 @@ from time import monotonic, sleep
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-WITHIN = 90.0  # seconds; the machine may be busy with other things
+WITHIN = 180.0  # seconds; the machine may be busy with other things
 PAUSE = 0.05
+
+
+class RefusedError(OSError):
+    """kubectl came to nothing, perhaps only for the moment."""
 
 
 def kubectl(*arguments: str, given: str = "") -> str:
@@ -22,7 +26,9 @@ def kubectl(*arguments: str, given: str = "") -> str:
         capture_output=True,
         check=False,
     )
-    assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
+    if done.returncode:
+        message = f"kubectl {' '.join(arguments)}: {done.stderr}"
+        raise RefusedError(message)
     return done.stdout
 
 
@@ -33,13 +39,20 @@ def read(*arguments: str) -> dict[str, Any]:
 
 
 def apply(namespace: str, manifest: str) -> None:
-    """Apply a manifest in a namespace."""
-    kubectl("apply", "--namespace", namespace, "--filename=-", given=manifest)
+    """Apply a manifest in a namespace; a kind that was established just now may not be served yet."""
+    eventually(lambda: kubectl("apply", "--namespace", namespace, "--filename=-", given=manifest))
 
 
 def wait_for(namespace: str, what: str, thing: str) -> None:
-    """Wait until a condition of an object holds, or it is deleted."""
-    kubectl("wait", "--namespace", namespace, f"--for={what}", thing, f"--timeout={WITHIN:.0f}s")
+    """Wait until a condition of an object holds, which may have to be made first, or it is deleted."""
+    command = ("wait", "--namespace", namespace, f"--for={what}", thing, f"--timeout={WITHIN:.0f}s")
+    eventually(lambda: kubectl(*command) or True)  # of what is deleted already, it says nothing
+
+
+def rolled_out(namespace: str, deployment: str) -> None:
+    """Wait until all pods of a Deployment are new and ready."""
+    named = ("--namespace", namespace, f"deployment/{deployment}")
+    kubectl("rollout", "status", *named, f"--timeout={WITHIN:.0f}s")
 
 
 @contextmanager
@@ -55,7 +68,10 @@ def namespaced() -> Iterator[str]:
 
 
 def eventually(question: Callable[[], T], *, within: float = WITHIN) -> T:
-    """Ask until the answer is no OSError and not empty: kube-proxy tells nobody when its rules are new."""
+    """Ask until there is an answer, and it is not empty: kube-proxy tells nobody when its rules are new.
+
+    Whatever an answer is read from may not be there yet, so neither an OSError nor a LookupError is one.
+    """
     deadline = monotonic() + within
     last: object = None
     while monotonic() < deadline:
@@ -63,7 +79,7 @@ def eventually(question: Callable[[], T], *, within: float = WITHIN) -> T:
             if answer := question():
                 return answer
             last = answer
-        except OSError as error:
+        except (OSError, LookupError) as error:
             last = error
         sleep(PAUSE)
     message = f"after {within:.0f} s still {last!r}"

@@ -93,7 +93,7 @@ async def test_kinds_that_come_late_are_read_and_statuses_follow_what_is_permitt
     gateway(shop, "edge", free_port())
     async with replica(shop, free_port()):
         await told(lambda: reason(shop, "xbackend", "ancestors", "Accepted") == "ExternalNamesForbidden")
-        assert reason(shop, "httproute", "parents", "ResolvedRefs") == "BackendNotFound"
+        await told(lambda: reason(shop, "httproute", "parents", "ResolvedRefs") == "BackendNotFound")
         kubectl("apply", "--filename=-", given=CRD)
         wait_for("default", "condition=Established", "crd/serviceimports.multicluster.x-k8s.io")
         apply(shop, IMPORT)

@@ -17,7 +17,7 @@ import yaml
 from e2e.cluster.build import Programs
 from e2e.cluster.place import PROJECT, Place, here
 from e2e.cluster.processes import Recorded
-from e2e.kubectl import apply, eventually, kubectl, read, wait_for
+from e2e.kubectl import WITHIN, apply, eventually, kubectl, read, rolled_out, wait_for
 
 ECHO = Template("""
 apiVersion: apps/v1
@@ -37,7 +37,7 @@ spec:
             - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
             - {name: NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
           readinessProbe: {httpGet: {path: /, port: 3000}, periodSeconds: 1}
-          lifecycle: {preStop: {sleep: {seconds: 3}}}
+          lifecycle: {preStop: {sleep: {seconds: 10}}}
 ---
 apiVersion: v1
 kind: Service
@@ -52,7 +52,7 @@ spec:
 def echo(namespace: str, version: str = "1", type_: str = "ClusterIP") -> None:
     """Run two pods that tell who they are, behind a Service."""
     apply(namespace, ECHO.substitute(version=version, type=type_))
-    kubectl("rollout", "status", "--namespace", namespace, "deployment/echo", "--timeout=90s")
+    rolled_out(namespace, "echo")
 
 
 def ask(address: str, port: int = 80) -> dict[str, Any]:
@@ -168,7 +168,7 @@ def test_nothing_is_left_of_a_cluster_whose_command_is_stopped(tmp_path: Path) -
     command = (sys.executable, "-m", "e2e.cluster", "with", *UNTIL_STOPPED, str(up))
     with subprocess.Popen(command, cwd=PROJECT) as running:  # noqa: S603  as written above
         place = here().of_process(running.pid)
-        eventually(up.exists)
+        eventually(up.exists, within=2 * WITHIN)
         processes = [*processes_in(place), *recorded(place)]
         assert len(processes) > 6
         assert all(process.runs for process in processes)

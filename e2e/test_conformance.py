@@ -46,7 +46,7 @@ def killed_every(seconds: float) -> Iterator[None]:
         while not done.wait(seconds):
             leader = read("lease", "legation", "--namespace", "legation-system")["spec"]["holderIdentity"]
             for pod in CONTROL_PLANE.all():
-                with suppress(AssertionError):  # it ended meanwhile
+                with suppress(AssertionError, OSError):  # it ended meanwhile
                     if pod.name == leader:
                         pod.vanish()
                         kills += 1

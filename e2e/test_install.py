@@ -21,7 +21,7 @@ from deploy.manifests import FILE, text
 from deploy.permissions import CHART
 from e2e.cluster.build import Programs
 from e2e.cluster.place import PROJECT, here
-from e2e.kubectl import apply, eventually, kubectl, read, wait_for
+from e2e.kubectl import WITHIN, apply, eventually, kubectl, read, wait_for
 from legation.permissions import of_cluster, of_namespaces, of_own_namespace
 from tests.pages.blocks import blocks
 from tests.pki import Authority
@@ -29,7 +29,7 @@ from tests.real_envoy import running_envoy
 
 PAGE = "docs/install.md"
 OF_GATEWAY_API = re.compile(r"https://github\.com/kubernetes-sigs/gateway-api/\S+")
-GATEWAY_API = "gateway.networking.k8s.io"
+TIMEOUT = re.compile(r"--timeout=\d+s")
 OURS = "gatewayparameters.legation.dev"
 NOISE = re.compile(r"^(?:Event|PodMetrics|NodeMetrics|ComponentStatus) ")
 FORBIDDEN = re.compile(r"forbidden|\b403\b", re.IGNORECASE)
@@ -93,9 +93,13 @@ def commands(heading: str) -> list[str]:
 
 
 def follow(heading: str, first: int = 0, last: int | None = None) -> str:
-    """Run the commands of a section, with the definitions of Gateway API that are here already."""
-    crds = str(Programs(here().programs).crds)
-    return "".join(shell(OF_GATEWAY_API.sub(crds, line)) for line in commands(heading)[first:last])
+    """Run the commands of a section, with the definitions of Gateway API that are here already.
+
+    The page's patience is for a cluster that has nothing else to do.
+    """
+    crds, patience = str(Programs(here().programs).crds), f"--timeout={WITHIN:.0f}s"
+    lines = (TIMEOUT.sub(patience, line) for line in commands(heading)[first:last])
+    return "".join(shell(OF_GATEWAY_API.sub(crds, line)) for line in lines)
 
 
 def shell(command: str) -> str:
@@ -124,11 +128,16 @@ def everything() -> set[str]:
 
 def is_sent_to_https(address: str) -> bool:
     """Ask the first Gateway, as a browser would."""
-    connection = HTTPConnection(address, timeout=5)
+    connection = HTTPConnection(address, timeout=30)
     connection.request("GET", "/", headers={"Host": "shop.example"})
     answer = connection.getresponse()
     connection.close()
     return (answer.status, answer.getheader("location")) == (302, "https://shop.example/")
+
+
+def ready(namespace: str) -> int:
+    """Count the replicas that are ready; those that are replaced may be among them for a while."""
+    return int(read("deployment", "legation", "--namespace", namespace)["status"]["readyReplicas"])
 
 
 def rules(kind: str, name: str, *where: str) -> list[dict[str, object]]:
@@ -176,10 +185,10 @@ def test_a_release_serves_a_first_gateway_is_changed_and_leaves_nothing() -> Non
     assert rules("role", "legation", "--namespace=legation-system") == own
     assert complaints("legation-system", "legation") == []
     follow("Choose")
-    assert read("deployment", "legation", "--namespace=legation-system")["status"]["readyReplicas"] == 2
+    eventually(lambda: ready("legation-system") == 2)
     assert "Renew it" not in follow("Upgrade")
-    assert read("deployment", "legation", "--namespace=legation-system")["status"]["readyReplicas"] == 2
-    assert is_sent_to_https(address)
+    eventually(lambda: ready("legation-system") == 2)
+    eventually(lambda: is_sent_to_https(address))
     follow("Uninstall")
     eventually(lambda: everything() <= before)
 

@@ -12,7 +12,7 @@ from threading import Event
 import msgspec
 import pytest
 
-from e2e.kubectl import apply, eventually, kubectl, read, wait_for
+from e2e.kubectl import apply, eventually, kubectl, read, rolled_out, wait_for
 from legation.addresses import HostPort
 from legation.channel.authority import proxy_of, server
 from legation.channel.identity import proven_group
@@ -37,6 +37,7 @@ from xds_server.service import Address, Proof, Terms, mutual_tls, serving
 NODE = "198.18.0.1"  # where pods reach what runs beside them
 SERVER = "legation-xds.test"
 IMAGE = "envoyproxy/envoy:v1.40.0"
+PATIENCE = 30.0  # seconds until an answer counts as lost
 GATEWAY = """
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
@@ -89,14 +90,8 @@ async def proxies(namespace: str) -> AsyncIterator[None]:
         environment = Environment(xds, SERVER, IMAGE, drain=3)
         made = manifests(Wanted(its, (Bound(name_of(its), 80),), wishes), environment)
         kubectl("apply", "--server-side", "--filename=-", given="\n---\n".join(map(json.dumps, made)))
-        await rolled_out(namespace)
+        await asyncio.to_thread(rolled_out, namespace, "legation-edge")
         yield
-
-
-async def rolled_out(namespace: str) -> None:
-    """Wait until as many as wanted are ready."""
-    waiting = ("rollout", "status", "--namespace", namespace, "deployment/legation-edge", "--timeout=90s")
-    await asyncio.to_thread(kubectl, *waiting)
 
 
 def pods(namespace: str) -> dict[str, int]:
@@ -123,7 +118,7 @@ async def test_no_request_is_lost_when_proxies_are_replaced(namespace: str) -> N
         traffic = asyncio.create_task(asyncio.to_thread(keep_asking, address, done))
         try:
             kubectl("rollout", "restart", "--namespace", namespace, "deployment/legation-edge")
-            await rolled_out(namespace)
+            await asyncio.to_thread(rolled_out, namespace, "legation-edge")
             for name in before:
                 await asyncio.to_thread(wait_for, namespace, "delete", f"pod/{name}")
         finally:
@@ -138,7 +133,7 @@ def keep_asking(address: str, done: Event) -> list[int]:
     """Send one request after the other, some on the same connection, until told to stop; give the answers."""
     answers: list[int] = []
     while not done.is_set():
-        connection = HTTPConnection(address, timeout=10)
+        connection = HTTPConnection(address, timeout=PATIENCE)
         for _ in range(5):
             answers.append(status_of(connection))
             if connection.sock is None:  # the answer said that it was the last one
@@ -149,7 +144,7 @@ def keep_asking(address: str, done: Event) -> list[int]:
 
 def asked(address: str) -> int:
     """Send one request, and give the status of its answer."""
-    connection = HTTPConnection(address, timeout=10)
+    connection = HTTPConnection(address, timeout=PATIENCE)
     try:
         return status_of(connection)
     finally:

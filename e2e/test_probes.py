@@ -15,6 +15,7 @@ from e2e.cluster.kubelet.objects.probes import GrpcCheck, HttpGet, HttpHeader, P
 from e2e.cluster.kubelet.probes import Asked
 
 HOST = "127.0.0.1"
+PATIENCE = 30  # seconds; an answer is wanted, however slow the machine
 SERVING, NOT_SERVING = b"\x08\x01", b"\x08\x02"
 
 
@@ -70,18 +71,18 @@ async def well(contained: Contained, probe: Probe, *ports: ContainerPort) -> boo
 
 async def test_a_request_has_the_headers_that_the_probe_says(contained: Contained, web_port: int) -> None:
     polite = HttpGet(port=web_port, path="/health", http_headers=(HttpHeader("X-Please", "yes"),))
-    assert await well(contained, Probe(http_get=polite))
+    assert await well(contained, Probe(http_get=polite, timeout_seconds=PATIENCE))
     assert not await well(contained, Probe(http_get=HttpGet(port=web_port, path="/health")))
 
 
 async def test_a_port_may_be_named(contained: Contained, web_port: int) -> None:
-    probe = Probe(tcp_socket=TcpSocket(port="web"))
+    probe = Probe(tcp_socket=TcpSocket(port="web"), timeout_seconds=PATIENCE)
     assert await well(contained, probe, ContainerPort(web_port, "web"))
     assert not await well(contained, probe)
 
 
 async def test_a_grpc_service_says_how_it_is(contained: Contained, health_port: int) -> None:
-    assert await well(contained, Probe(grpc=GrpcCheck(health_port, "good")))
+    assert await well(contained, Probe(grpc=GrpcCheck(health_port, "good"), timeout_seconds=PATIENCE))
     assert not await well(contained, Probe(grpc=GrpcCheck(health_port)))
 
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from e2e.beside import conditions, control_plane, gateway, told
 from e2e.cluster.network import NODE_ADDRESS
-from e2e.kubectl import eventually, kubectl, read, wait_for
+from e2e.kubectl import WITHIN, eventually, kubectl, read, wait_for
 from e2e.test_managed import asked
 from translator.rules.identities import REVOKED_BEFORE
 
@@ -50,7 +50,7 @@ async def refused(thief: Thief, cluster: str) -> bool:
     """Say whether a stream is refused, and not answered."""
     async with thief.stream(cluster) as call:
         try:
-            answer = await asyncio.wait_for(call.read(), 30)
+            answer = await asyncio.wait_for(call.read(), WITHIN)
         except grpc.aio.AioRpcError as error:
             return bool(error.code() == grpc.StatusCode.PERMISSION_DENIED)
         return answer is grpc.aio.EOF and await call.code() == grpc.StatusCode.PERMISSION_DENIED
@@ -59,7 +59,7 @@ async def refused(thief: Thief, cluster: str) -> bool:
 async def ends(call: grpc.aio.StreamStreamCall) -> grpc.StatusCode:
     """Wait until a stream ends, and say how."""
     with suppress(grpc.aio.AioRpcError):
-        while await asyncio.wait_for(call.read(), 30) is not grpc.aio.EOF:
+        while await asyncio.wait_for(call.read(), WITHIN) is not grpc.aio.EOF:
             pass
     code: grpc.StatusCode = await call.code()
     return code

@@ -11,13 +11,12 @@ import pytest
 
 from e2e.beside import CLASS, CRD, XDS, gateway, replica, told
 from e2e.cluster.network import DNS_ADDRESS, NODE_ADDRESS
-from e2e.kubectl import apply, kubectl, read
+from e2e.kubectl import WITHIN, apply, kubectl, read, wait_for
 from e2e.test_run import accepted
 from tests.legation.running import Legation, free_port
 from tests.real_envoy import until
 
 PROXIES = 4
-WITHIN = 90.0
 ROUNDS = 6  # in which new proxies connect to either replica at random
 
 BALANCED = Template(XDS.template.replace("clusterIP: None", "type: ClusterIP"))
@@ -53,7 +52,7 @@ async def replicas(namespace: str, inside: None) -> AsyncIterator[tuple[Legation
     """Two replicas that know of each other, of which the first leads, and proxies that connect to both."""
     port = free_port()
     kubectl("apply", "--server-side", "--filename", str(CRD))
-    kubectl("wait", "--for=condition=Established", "crd/gatewayparameters.legation.dev")
+    wait_for("default", "condition=Established", "crd/gatewayparameters.legation.dev")
     apply(namespace, BALANCED.substitute(port=port, address=NODE_ADDRESS))
     apply(namespace, SECOND.substitute(port=port, address=DNS_ADDRESS, proxies=PROXIES))
     kubectl("apply", "--filename=-", given=CLASS.substitute(namespace=namespace))

@@ -17,14 +17,13 @@ from e2e.beside import conditions, gateway, replica, told
 from e2e.cluster.control_plane import API_SERVER
 from e2e.cluster.network import NODE_ADDRESS
 from e2e.cluster.own import Own
-from e2e.kubectl import apply, kubectl, read
+from e2e.kubectl import WITHIN, apply, kubectl, read
 from e2e.outages import away
 from tests.legation.running import Legation, free_port, run
 from tests.loopback import ask
 from tests.pki import Authority
 from tests.real_envoy import running_envoy, until
 
-TAKES_OVER_WITHIN = 60.0
 OURS = "legation.dev/gateway-controller"
 THEIRS = (  # as the API server writes it
     '{"conditions":[{"lastTransitionTime":"2026-01-01T00:00:00Z","message":"","reason":"Seen","status":"True",'
@@ -139,7 +138,7 @@ async def answers(port: int, status: int) -> None:
         except OSError:
             return False
 
-    await until(there, within=60)
+    await until(there, within=WITHIN)
 
 
 async def says_of_itself(running: Legation, text: str, *, entirely: bool = False) -> None:
@@ -155,7 +154,7 @@ async def says_of_itself(running: Legation, text: str, *, entirely: bool = False
 
     async with aiohttp.ClientSession() as session:
         try:
-            await until(there, within=60)
+            await until(there, within=WITHIN)
         except TimeoutError:
             pytest.fail(f"it still says: {said}")
 
@@ -258,13 +257,14 @@ async def test_one_replica_writes_and_the_other_takes_over_when_it_is_killed(sho
         await first.logged("leads")
         async with replica(shop, free_port()) as second:
             await told(lambda: accepted(shop, "edge") == ("True", 1))
+            await told(lambda: "SupportedVersion" in conditions(shop, "gatewayclass", shop))
             before = versions(shop)
             first.process.send_signal(signal.SIGKILL)
             await first.process.wait()
-            await second.logged("leads", within=TAKES_OVER_WITHIN)
+            await second.logged("leads", within=WITHIN)
             gateway(shop, "marker", free_port())
             await told(lambda: accepted(shop, "marker") == ("True", 1))
             assert versions(shop) == before
     lease = read("lease", "legation", "--namespace", shop)["spec"]
     assert lease.get("holderIdentity", "") == ""
-    assert lease["leaseTransitions"] == 1
+    assert lease["leaseTransitions"] >= 1

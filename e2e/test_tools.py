@@ -1,5 +1,6 @@
 """The commands on a cluster, as somebody uses them who has the rights that docs/tools.md asks for."""
 
+import asyncio
 import json
 import os
 import re
@@ -20,7 +21,8 @@ from tests.legation.running import run
 from tests.real_envoy import until
 
 REPLICAS = PROXIES = 2
-ENOUGH = 120.0  # seconds, on a machine that does much else
+CANNOT_TELL = 2  # the exit code
+ENOUGH = 240.0  # seconds, on a machine that does much else
 [ROLE] = re.findall(r"```yaml\n(.*?)```", (PROJECT / "docs" / "tools.md").read_text(), re.DOTALL)
 SHOP = Template("""
 apiVersion: gateway.networking.k8s.io/v1
@@ -66,15 +68,18 @@ class User(NamedTuple):
         )
 
     async def explains(self, what: str) -> Explanation:
-        """Have something explained."""
-        code, out, err = await self.asks("explain", what)
-        assert code in (0, 1), err
+        """Have something explained; a replica that is too slow to answer is asked again."""
+        async with asyncio.timeout(ENOUGH):
+            code, out = CANNOT_TELL, ""
+            while code == CANNOT_TELL:
+                code, out, _ = await self.asks("explain", what)
         return read_explanation(out.encode())
 
     async def envoys(self, gateway: str) -> list[Envoy]:
-        """Return the Envoys of a Gateway, wherever they are connected."""
+        """Return the Envoys of a Gateway, wherever they are connected; none, if not every replica answers."""
         _, out, err = await self.asks("status")
-        assert not err
+        if err:
+            return []
         return [
             envoy
             for each in read_overview(out.encode()).gateways
@@ -137,14 +142,17 @@ async def test_who_has_no_right_is_told_which_one_is_needed(stranger: User) -> N
 
 
 async def test_the_role_of_the_page_is_enough_to_ask_every_replica(user: User, shop: str) -> None:
+    found: list[Envoy] = []
+
     async def all_are_connected() -> bool:
-        return len(await user.envoys(f"{shop}/edge")) == PROXIES
+        found[:] = await user.envoys(f"{shop}/edge")
+        return len(found) == PROXIES
 
     await until(all_are_connected, within=ENOUGH)
     pods = read("pods", "--selector=app.kubernetes.io/name=legation", "--namespace", user.installation)
     replicas = {each["metadata"]["name"] for each in pods["items"]}
     assert len(replicas) == REPLICAS
-    assert {each.replica for each in await user.envoys(f"{shop}/edge")} <= replicas
+    assert {each.replica for each in found} <= replicas
 
 
 async def test_what_is_explained_and_audited_is_what_the_cluster_serves(user: User, shop: str) -> None:
@@ -172,9 +180,8 @@ async def test_a_check_tells_problems_of_the_cluster_and_what_it_could_not_ask(u
     kubectl("delete", "service", "pay", "--namespace", shop)
 
     async def is_found() -> bool:
-        code, out, err = await user.asks("check")
-        assert code in (0, 1), err
-        objects = {each["object"] for each in json.loads(out) if each["group"] == "refused"}
+        code, out, _ = await user.asks("check")
+        objects = {each["object"] for each in json.loads(out or "[]") if each["group"] == "refused"}
         return f"HTTPRoute {shop}/pay" in objects and code == 1
 
     await until(is_found, within=ENOUGH)

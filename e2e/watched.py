@@ -18,7 +18,7 @@ from k8s_watch.writer import Writer
 from tests.k8s_watch.listener import Listener, Widget, running
 from tests.real_envoy import until
 
-SETTLED_WITHIN = 90.0
+SETTLED_WITHIN = 180.0
 PACE = Pace(longest=4.0, look=1.0)
 
 CRD = Template("""
@@ -77,7 +77,7 @@ class Scene:
         fetcher = Fetcher(self.kind, Reader(self.server), told, [self.namespace], PACE)
         await self._closing.enter_async_context(running(fetcher.run()))
         fetcher.want(frozenset(ObjectName(self.namespace, f"widget-{n}") for n in range(NAMES)))
-        await told.until(lambda: told.synced == 1)
+        await told.until(lambda: told.synced == 1, SETTLED_WITHIN)
         return told
 
     async def ends_well(self, told: Listener[Widget]) -> None:

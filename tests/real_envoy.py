@@ -12,8 +12,8 @@ import envoy._bin
 from msgspec import Struct
 
 ENVOY = Path(envoy._bin.__file__).with_name("envoy")
-STARTS_WITHIN = 30.0
-STOPS_WITHIN = 10.0
+STARTS_WITHIN = 120.0
+STOPS_WITHIN = 30.0
 LOOK_AGAIN_AFTER = 0.02
 EPHEMERAL_ADMIN = {"address": {"socket_address": {"address": "127.0.0.1", "port_value": 0}}}
 
@@ -114,7 +114,7 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
 
 
 def _request(port: int, method: str, path: str) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     try:
         connection.request(method, path)
         answer = connection.getresponse()

@@ -16,8 +16,9 @@ import pytest
 from tests.looking import eventually
 from tests.real_envoy import until
 
-STARTS_WITHIN = 60.0
-SHOWS_WITHIN = 30.0
+STARTS_WITHIN = 120.0
+SHOWS_WITHIN = 90.0
+ENDS_WITHIN = 20.0
 FLAGS = (
     "--headless=new",
     "--no-sandbox",  # everything that is shown comes from this machine, and root has no sandbox
@@ -144,7 +145,12 @@ async def chromium() -> AsyncIterator[Tab]:
                 yield tab
         finally:
             process.terminate()
-            await process.wait()
+            try:
+                async with asyncio.timeout(ENDS_WITHIN):
+                    await process.wait()
+            except TimeoutError:
+                process.kill()
+                await process.wait()
 
 
 @asynccontextmanager
@@ -153,9 +159,16 @@ async def _page(home: Path) -> AsyncIterator[Tab]:
     await eventually(lambda: address.exists() and "\n" in address.read_text(), within=STARTS_WITHIN)
     port = address.read_text().splitlines()[0]
     async with aiohttp.ClientSession() as session:
-        async with session.get(f"http://127.0.0.1:{port}/json/list") as answer:
-            [page] = [each for each in await answer.json() if each["type"] == "page"]
-        async with session.ws_connect(page["webSocketDebuggerUrl"], max_msg_size=0) as socket:
+        pages: list[str] = []
+
+        async def is_there() -> bool:
+            async with session.get(f"http://127.0.0.1:{port}/json/list") as answer:
+                found = [each for each in await answer.json() if each["type"] == "page"]
+            pages[:] = [each["webSocketDebuggerUrl"] for each in found]
+            return bool(pages)
+
+        await until(is_there, STARTS_WITHIN)
+        async with session.ws_connect(pages[0], max_msg_size=0) as socket:
             tab = Tab(socket)
             listening = asyncio.create_task(tab.listen())
             for domain in ("Page", "Runtime", "Log", "Network"):

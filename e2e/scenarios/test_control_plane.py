@@ -34,7 +34,7 @@ def test_a_killed_control_plane_costs_no_request_and_what_changed_meanwhile_arri
     old, new = backends("old", "new")
     with visited(shop, old, new) as traffic:
         shop.trusts(new.name, Authority("somebody else"))
-        before = release.pods.ready(REPLICAS)
+        before = eventually(lambda: release.pods.ready(REPLICAS))
         for pod in before:
             pod.signal(signal.SIGKILL)
         shop.trusts(new.name, new.authority)
@@ -85,7 +85,7 @@ def test_while_the_api_server_is_away_traffic_goes_on_and_a_proxy_that_crashes_c
         shop.leads_to(new)
         traffic.reaches(new.name)
         eventually(lambda: release.pods.ready(REPLICAS))
-        assert shop.programmed() == before
+        eventually(lambda: shop.programmed() == before)  # with the time since when it is so
     assert {loss.proxy for loss in traffic.losses} <= {crashed.address, ""}
     assert {loss.status for loss in traffic.losses} <= {0}
 

@@ -60,7 +60,7 @@ def test_a_backends_authority_is_replaced_by_one_push_for_each_step_and_no_conne
         assert backend.ended == 0
         assert taken(shop, trust) == [each + 2 for each in begun]
         assert (traffic.losses, backend.refused) == ([], 0)
-    assert release.pods.ready(REPLICAS)
+    eventually(lambda: release.pods.ready(REPLICAS))
 
 
 def test_a_backend_that_the_new_authority_does_not_vouch_for_is_not_asked_in_any_way(
@@ -77,7 +77,7 @@ def test_a_backend_that_the_new_authority_does_not_vouch_for_is_not_asked_in_any
         assert backend.refused
         assert {loss.status for loss in traffic.losses} == {UNAVAILABLE}
         shop.trusts(backend.name, backend.authority)
-    assert release.pods.ready(REPLICAS)
+    eventually(lambda: release.pods.ready(REPLICAS))
 
 
 def test_when_the_authority_of_the_control_plane_ends_proxies_go_on_with_identities_of_its_successor(
@@ -130,4 +130,4 @@ def test_proxies_whose_identities_were_taken_back_go_on_and_come_again_with_new_
         shop.leads_to(new)
         traffic.reaches(new.name)
     assert traffic.losses == []
-    assert release.pods.ready(REPLICAS)
+    eventually(lambda: release.pods.ready(REPLICAS))

@@ -11,7 +11,7 @@ from e2e.kubectl import eventually
 
 LASTING, PASSING = 4, 2  # visitors that keep their connection, and those that open one for each request
 PAUSE = 0.03  # seconds between two requests of a visitor
-PATIENCE = 15.0  # seconds until an answer counts as lost
+PATIENCE = 30.0  # seconds until an answer counts as lost
 ENOUGH = 120  # answers that show what holds now
 REQUEST = b"GET / HTTP/1.1\r\nhost: shop.test\r\n\r\n"
 STATUS = re.compile(r"http/1\.1 (\d+)")

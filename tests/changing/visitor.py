@@ -9,7 +9,7 @@ from tests.handshakes.traffic import Answer
 from tests.loopback import LOOPBACK
 
 PACE = 0.02  # seconds between two requests, so that Envoy and the control plane get their turn
-PATIENCE = 20.0  # seconds until no answer counts as none
+PATIENCE = 60.0  # seconds until no answer counts as none
 OK = 200
 GONE = (asyncio.IncompleteReadError, ConnectionError, ssl.SSLError)
 

@@ -20,7 +20,7 @@ from translator.objects.kinds import KINDS
 DOCUMENTED = re.compile(r"^\| `(legation_\w+)(?:\{([\w,]+)\})?` \|", re.MULTILINE)
 METRICS = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
 SORTS = ("find", "list", "watch", "get", "write")
-WITHIN = 60.0
+WITHIN = 120.0
 
 CLASS: Json = {"controllerName": "legation.dev/gateway-controller"}
 GATEWAY: Json = {
@@ -133,7 +133,7 @@ async def test_a_replica_that_loses_the_api_server_stays_ready_and_says_since_wh
         assert (await asked.get("/healthz"))[0] == 200
         await reaches(lambda: asked.measured("legation_watch_stale_seconds", kind="Gateway"), 1)
         assert await asked.measured("legation_watch_failures_total", kind="Gateway", code="503") >= 1
-        assert await asked.measured("legation_api_requests_failed_total", code="503") >= len(KINDS)
+        await reaches(lambda: asked.measured("legation_api_requests_failed_total", code="503"), len(KINDS))
         assert await asked.measured("legation_ready") == 1
         api.faults.clear()
         await asked.until("/readyz", lambda code, text: (code, text) == (200, "ok\n"))

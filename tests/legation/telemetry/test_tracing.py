@@ -22,7 +22,7 @@ from xds_server.snapshot import CDS, LDS
 GROUP = "infra/edge"
 ONE, TWO = (Envoy(GROUP, node) for node in ("one", "two"))
 ROUTE = Ref("HTTPRoute", Name("shop", "pay"))
-WITHIN = 60.0
+WITHIN = 120.0
 
 
 class Desk:
