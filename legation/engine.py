@@ -6,7 +6,7 @@ from functools import partial
 from typing import TypeVar
 
 import structlog
-from msgspec import Struct
+from msgspec import Struct, structs
 from prometheus_client.registry import Collector
 
 from legation.addresses import HostPort
@@ -65,6 +65,7 @@ class Surroundings(Struct, frozen=True):
     proxies: Callable[[], Mapping[Name, Proxy]] = dict
     port_offset: int = 0
     goodbye: float = 0.5  # seconds in which Envoys spread over other replicas, where there are any
+    connection_age: float | None = None  # seconds after which they spread anew, where there are any
     others: Callable[[], Others] = alone
     confide: Callable[[Mapping[str, Telling]], None] = lambda _here: None
     traces: Traces | None = None
@@ -135,9 +136,9 @@ class Engine:
     async def open_xds(self, doors: AsyncExitStack, xds: HostPort, guard: Guard | None) -> None:
         """Open a port for Envoys: certificates prove whose they are; without any, all are on loopback."""
         credentials = mutual_tls(guard.proof) if guard else None
-        terms = Terms(drain=self._around.goodbye)
+        terms = Terms(drain=self._around.goodbye, longest_connection=self._around.connection_age)
         if guard is not None:
-            terms = Terms(drain=self._around.goodbye, group_of=guard.group_of)
+            terms = structs.replace(terms, group_of=guard.group_of)
         feed = guard.feed if guard else None
         others = serving(self.hub, [Address(str(xds), credentials)], terms, feed)
         [number] = await opened(doors, others, f"--xds {xds}")

@@ -118,14 +118,11 @@ class Replica:
         return opening in done
 
     def _around(self) -> Surroundings:
+        age, traces = self._settings.connection_age, self._settings.traces
+        around = Surroundings(goodbye=SPREAD, connection_age=age, traces=traces)
         if not self._settings.is_authority:
-            return Surroundings(goodbye=SPREAD, traces=self._settings.traces)
-        return Surroundings(
-            goodbye=SPREAD,
-            others=self._others.known,
-            confide=self._others.confide,
-            traces=self._settings.traces,
-        )
+            return around
+        return structs.replace(around, others=self._others.known, confide=self._others.confide)
 
     def _guard(self) -> Guard | None:
         if self._managed is None:

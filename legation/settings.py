@@ -50,6 +50,7 @@ RUN_ADMIN = HostPort(EVERYWHERE, 19080)
 RUN_XDS = HostPort(EVERYWHERE, 18000)
 SERVICE = "legation"
 ENVOY_IMAGE = "envoyproxy/envoy:v1.40.0"
+CONNECTION_AGE = 900.0  # seconds
 
 
 class RunSettings(Struct, frozen=True):
@@ -63,6 +64,7 @@ class RunSettings(Struct, frozen=True):
     xds_files: ServerFiles | None = None  # without them, we are our own authority, save on loopback
     service: str = SERVICE  # by which proxies in the cluster reach the xDS port
     envoy_image: str = ENVOY_IMAGE
+    connection_age: float | None = CONNECTION_AGE  # after at most this, Envoys connect anew; None is never
     verbose: bool = False
     log_format: LogFormat = LogFormat.AUTO
     audit_log: str = ""  # as above

@@ -15,6 +15,7 @@ from msgspec import Struct
 from xds_server.admission import GroupOf, Node, Peer, Refusal, claimed_group
 from xds_server.feed import Feed, Followers
 from xds_server.hub import Hub, Seat
+from xds_server.lifetime import Lifetime, connection_options, lifetime
 from xds_server.messages import Ask, DeltaAsk, delta_frame, whole_frame
 from xds_server.report import Envoy, TurnedAway
 
@@ -59,7 +60,7 @@ class Terms(Struct, frozen=True):
     group_of: GroupOf = claimed_group
     drain: float = 3.0
     silence: float = 15.0  # from opening a stream to its first request, which says whose it is
-    longest_connection: float | None = None  # makes Envoys spread anew over replicas
+    longest_connection: float | None = None  # after at most this, Envoys spread anew over replicas
 
 
 class Said(Struct, frozen=True):
@@ -111,7 +112,7 @@ async def serving(
     """Serve while the block runs; yields the port of each address, which for a socket file means nothing."""
     conversations = Conversations(hub, terms)
     followers = Followers(feed) if feed is not None else None
-    server = grpc.aio.server(options=_options(terms))
+    server = grpc.aio.server(options=(*OPTIONS, *connection_options(terms.longest_connection)))
     methods = {
         "StreamAggregatedResources": conversations.whole,
         "DeltaAggregatedResources": conversations.delta,
@@ -135,13 +136,6 @@ async def _dismiss(conversations: "Conversations", followers: Followers | None, 
     await conversations.dismiss(within)
     if followers is not None:
         followers.dismiss()
-
-
-def _options(terms: Terms) -> list[tuple[str, int]]:
-    if terms.longest_connection is None:
-        return list(OPTIONS)
-    age = ("grpc.max_connection_age_ms", int(terms.longest_connection * 1_000))
-    return [*OPTIONS, age, ("grpc.max_connection_age_grace_ms", int(terms.drain * 1_000))]
 
 
 def mutual_tls(proof: Callable[[], Proof]) -> grpc.ServerCredentials:
@@ -213,7 +207,8 @@ class Conversations:
         if isinstance(seat, Refusal):
             return Ended(grpc.StatusCode.RESOURCE_EXHAUSTED, seat.reason)
         try:
-            return await self._talk(Conversation(self._hub, seat, wake, call, admit), opening.ask)
+            stays = lifetime(seat.since, self._terms.longest_connection)
+            return await self._talk(Conversation(self._hub, seat, wake, call, admit, stays), opening.ask)
         finally:
             self._hub.leave(seat)
 
@@ -248,6 +243,7 @@ class Conversation(Struct, frozen=True):
     wake: asyncio.Event
     call: Call
     admitted: Callable[[], Envoy | Ended]
+    stays: Lifetime
 
     async def listen(self, opening: Ask | DeltaAsk) -> Ended | None:
         """Take requests in until the client has said all, or too much."""
@@ -261,7 +257,7 @@ class Conversation(Struct, frozen=True):
         return heard
 
     async def speak(self, control_plane: str) -> Ended | None:
-        """Send whatever is newest whenever the client has room for it, until it is shut out."""
+        """Send the newest whenever the client has room, until it is shut out or was here for long enough."""
         frame = whole_frame if self.seat.whole else delta_frame
         with suppress(grpc.aio.InternalError):  # the client went while we wrote
             while not isinstance(admitted := self.admitted(), Ended):
@@ -270,13 +266,19 @@ class Conversation(Struct, frozen=True):
                     message = frame(response, control_plane)
                     self.hub.sent(self.seat, response, len(message))
                     await self.call.write(message)
-                await self._doze(self.seat.stream.wake_at)
+                if self.stays.is_over(self.hub.clock(), settled=self.seat.stream.is_settled):
+                    return None
+                await self._doze()
             return admitted
         return None
 
-    async def _doze(self, until: float | None) -> None:
+    async def _doze(self) -> None:
+        """Wait for news, but not for longer than until something is due without any."""
+        now = self.hub.clock()
+        times = (self.seat.stream.wake_at, self.stays.next_look(now))
+        until = min((each for each in times if each is not None), default=None)
         with suppress(TimeoutError):
-            async with asyncio.timeout(None if until is None else until - self.hub.clock()):
+            async with asyncio.timeout(None if until is None else until - now):
                 await self.wake.wait()
 
 

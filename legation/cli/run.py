@@ -1,6 +1,7 @@
 """`legation run`: the control plane in a cluster."""
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,8 @@ import typer
 from legation.addresses import HostPort
 from legation.cli.terminal import fail, host_port
 from legation.cli.xds_files import xds_files
-from legation.settings import ENVOY_IMAGE, RUN_ADMIN, RUN_XDS, SERVICE, LogFormat, RunSettings
+from legation.settings import CONNECTION_AGE, ENVOY_IMAGE, RUN_ADMIN, RUN_XDS, SERVICE, LogFormat, RunSettings
+from translator.objects.durations import milliseconds
 
 EXAMPLES = """
 Examples:
@@ -26,6 +28,7 @@ Every flag has an environment variable: LEGATION_ and its name.
 
 OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 DEFAULT_NAMESPACE = "legation-system"
+DURATION = re.compile("([0-9]{1,5}(h|ms|m|s)){1,4}")
 
 
 def run(  # noqa: PLR0913  # one argument for each flag
@@ -72,6 +75,14 @@ def run(  # noqa: PLR0913  # one argument for each flag
     envoy_image: Annotated[
         str, typer.Option(envvar="LEGATION_ENVOY_IMAGE", help="What Envoys run, if parameters do not say.")
     ] = ENVOY_IMAGE,
+    connection_age: Annotated[
+        str,
+        typer.Option(
+            metavar="DURATION",
+            envvar="LEGATION_CONNECTION_AGE",
+            help="Envoys connect anew by then, so that they spread over replicas; 0s: never.",
+        ),
+    ] = f"{CONNECTION_AGE / 60:.0f}m",
     verbose: Annotated[bool, typer.Option("--verbose", envvar="LEGATION_VERBOSE", help="Log more.")] = False,
     log_format: Annotated[
         LogFormat,
@@ -98,6 +109,7 @@ def run(  # noqa: PLR0913  # one argument for each flag
         xds_files=xds_files((xds_cert, xds_key, xds_client_ca)),
         service=service,
         envoy_image=envoy_image,
+        connection_age=_seconds(connection_age),
         verbose=verbose,
         log_format=log_format,
         audit_log=audit_log,
@@ -105,6 +117,12 @@ def run(  # noqa: PLR0913  # one argument for each flag
     from legation.cli.serving import serve_cluster  # noqa: PLC0415  # slow to import
 
     serve_cluster(settings)
+
+
+def _seconds(written: str) -> float | None:
+    if not DURATION.fullmatch(written):
+        fail(f"--connection-age {written} is no duration", "write one such as 15m or 1h30m, or 0s for ever")
+    return milliseconds(written) / 1_000 or None
 
 
 def _own_namespace() -> str:

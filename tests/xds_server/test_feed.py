@@ -6,16 +6,21 @@ from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 
 import grpc
 import pytest
+from envoy.service.discovery.v3 import discovery_pb2
 
 from tests.pki import CLIENT, Authority
 from xds_server.admission import Peer, Refusal
 from xds_server.feed import METHOD, SERVICE, Feed, Identity, LostError, followed
 from xds_server.hub import Hub
+from xds_server.service import SERVICE as ADS
 from xds_server.service import Address, Proof, Terms, mutual_tls, serving
+from xds_server.snapshot import CDS
 
 WITHIN = 20.0
+FIRST = discovery_pb2.DeltaDiscoveryRequest(type_url=CDS, node={"id": "envoy-1", "cluster": "shop/edge"})
 NAME = "legation.test"
 ROOTS = Authority("the channel")
+TERMS = Terms(drain=0.1)
 SERVER = ROOTS.issue(dns=[NAME])
 
 
@@ -36,11 +41,13 @@ async def counting() -> AsyncIterator[bytes]:
 
 
 @asynccontextmanager
-async def told(news: Callable[[], AsyncIterator[bytes]] = counting) -> AsyncIterator[str]:
+async def told(
+    news: Callable[[], AsyncIterator[bytes]] = counting, terms: Terms = TERMS
+) -> AsyncIterator[str]:
     proof = Proof(SERVER.chain_pem.encode(), SERVER.key_pem.encode(), ROOTS.pem.encode())
     door = Address("127.0.0.1:0", mutual_tls(lambda: proof))
     hub = Hub(lambda _report: None)
-    async with serving(hub, [door], Terms(drain=0.1), Feed(refusal, news)) as [port]:
+    async with serving(hub, [door], terms, Feed(refusal, news)) as [port]:
         yield f"127.0.0.1:{port}"
 
 
@@ -97,6 +104,38 @@ async def test_a_follower_that_goes_is_told_nothing_more() -> None:
         async with aclosing(followed(target, identity())) as messages:
             assert await anext(messages) == b"one"
         await ended.wait()
+
+
+async def test_a_replica_follows_on_when_the_connections_of_envoys_have_reached_their_age() -> None:
+    aged = asyncio.Event()
+
+    async def news() -> AsyncIterator[bytes]:
+        yield b"one"
+        await aged.wait()
+        yield b"two"
+
+    terms = Terms(drain=0.1, longest_connection=0.5, group_of=lambda _node, _peer: "shop/edge")
+    async with (
+        asyncio.timeout(WITHIN),
+        told(news, terms) as target,
+        aclosing(followed(target, identity())) as messages,
+    ):
+        assert await anext(messages) == b"one"
+        assert await envoys_end(target) == grpc.StatusCode.OK
+        aged.set()
+        assert await anext(messages) == b"two"
+
+
+async def envoys_end(target: str) -> grpc.StatusCode:
+    """Be an Envoy that came later, until it is sent away."""
+    shown = identity()
+    credentials = grpc.ssl_channel_credentials(shown.server_roots, shown.key, shown.chain)
+    named = (("grpc.ssl_target_name_override", NAME),)
+    async with grpc.aio.secure_channel(target, credentials, named) as channel:
+        stream = channel.stream_stream(f"/{ADS}/DeltaAggregatedResources")()
+        await stream.write(FIRST.SerializeToString())
+        code: grpc.StatusCode = await stream.code()
+        return code
 
 
 async def test_without_a_feed_nobody_is_told_anything() -> None:

@@ -400,8 +400,8 @@ async def test_a_connection_may_be_given_an_age_so_that_envoys_spread_anew() -> 
         server.publish(cds={"a": cluster("v1")})
         call = server.call(DELTA)
         await call.say(CDS)
-        await call.hear()
-        await call.end()
+        await call.say(CDS, nonce=(await call.hear()).nonce)
+        assert (await call.end())[0] == grpc.StatusCode.OK
         await eventually(lambda: server.hub.connected() == [])
 
 

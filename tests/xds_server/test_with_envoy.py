@@ -30,17 +30,19 @@ TERMS = Terms(drain=0.0)
 Offer = Mapping[str, Mapping[str, Resource]]
 
 
-def bootstrap(socket: Path, api: str) -> dict[str, object]:
-    """An Envoy that gets everything over ADS from a socket file."""
+def bootstrap(place: Path | int, api: str, node: str = "envoy-1") -> dict[str, object]:
+    """An Envoy that gets everything over ADS from a socket file, or from a port of this machine."""
     http = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
     http2: dict[str, object] = {"http2_protocol_options": {}}
     options = {http: {"@type": f"type.googleapis.com/{http}", "explicit_http_config": http2}}
-    pipe = {"endpoint": {"address": {"pipe": {"path": str(socket)}}}}
+    port = {"socket_address": {"address": "127.0.0.1", "port_value": place}}
+    address = port if isinstance(place, int) else {"pipe": {"path": str(place)}}
+    endpoint = {"endpoint": {"address": address}}
     control_plane = {
         "name": "control-plane",
         "connect_timeout": "1s",
         "typed_extension_protocol_options": options,
-        "load_assignment": {"cluster_name": "control-plane", "endpoints": [{"lb_endpoints": [pipe]}]},
+        "load_assignment": {"cluster_name": "control-plane", "endpoints": [{"lb_endpoints": [endpoint]}]},
     }
     ads = {"resource_api_version": "V3", "ads": {}}
     service = {
@@ -48,7 +50,7 @@ def bootstrap(socket: Path, api: str) -> dict[str, object]:
         "retry_policy": {"retry_back_off": {"base_interval": "0.1s", "max_interval": "0.5s"}},
     }
     return {
-        "node": {"id": "envoy-1", "cluster": GROUP},
+        "node": {"id": node, "cluster": GROUP},
         "dynamic_resources": {
             "ads_config": {"api_type": api, "transport_api_version": "V3", "grpc_services": [service]},
             "cds_config": ads,
