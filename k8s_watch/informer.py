@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Raw
@@ -18,6 +18,13 @@ from k8s_watch.reader import Reader, Where
 T = TypeVar("T")
 
 Deliver = Callable[[Sequence[Change[T]]], Awaitable[None]]
+
+
+class Waiting(NamedTuple):
+    """Since when the next piece of an answer is waited for, and how to wait no longer."""
+
+    since: float
+    limit: asyncio.Timeout
 
 
 class Informer(Generic[T]):
@@ -40,6 +47,8 @@ class Informer(Generic[T]):
         scopes = namespaces if namespaces and kind.namespaced else ("",)
         self._machines = {namespace: ListWatch(pace) for namespace in scopes}
         self._heard = dict.fromkeys(scopes, float("-inf"))
+        self._waits: dict[str, Waiting] = {}
+        self._news = asyncio.Event()
         self._unsynced = set(self._machines)
         self._body = body_reader(kind)
 
@@ -52,6 +61,16 @@ class Informer(Generic[T]):
     def failure(self) -> Failed | None:
         """What stands between us and the newest, if anything."""
         return next((each.failure for each in self._machines.values() if each.failure), None)
+
+    @property
+    def absent(self) -> bool:
+        """Whether the API has no such kind, as far as was looked."""
+        return all(machine.absent for machine in self._machines.values())
+
+    @property
+    def scopes(self) -> tuple[str, ...]:
+        """The namespaces that are watched; one without a name stands for all."""
+        return tuple(self._machines)
 
     @property
     def heard(self) -> float:
@@ -73,6 +92,28 @@ class Informer(Generic[T]):
         """How many lists were begun so far: one each, unless the server forgot where we were."""
         return sum(each.lists for each in self._machines.values())
 
+    def version(self, name: ObjectName) -> str | None:
+        """In which version an object was told last; None if it is not there."""
+        return next((found for each in self._machines.values() if (found := each.version(name))), None)
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        """Wait until something holds of what was told."""
+        while not holds():
+            self._news.clear()
+            await self._news.wait()
+
+    def hurry(self, quiet: float) -> None:
+        """Ask again at once, on other connections, where a watch was quiet for so long, or nothing is asked.
+
+        It goes on from where it was. A list is left alone: it comes to an end.
+        """
+        now = asyncio.get_running_loop().time()
+        for namespace, waiting in self._waits.items():
+            doing = self._machines[namespace].next
+            lasts = isinstance(doing, Wait) or (isinstance(doing, Watch) and doing.version)
+            if lasts and now - waiting.since >= quiet and waiting.limit.when() is None:
+                waiting.limit.reschedule(now)
+
     async def run(self) -> None:
         """Go on until cancelled."""
         async with asyncio.TaskGroup() as tasks:
@@ -84,10 +125,26 @@ class Informer(Generic[T]):
         while True:
             doing = machine.next
             async with aclosing(self._do(namespace, doing)) as answers:
-                async for received in answers:
+                while (received := await self._next(namespace, answers)) is not None:
                     await self._take(namespace, received)
                     if not _goes_on(doing, machine.next):
                         break
+
+    async def _next(
+        self, namespace: str, answers: AsyncGenerator[list[Received]]
+    ) -> Sequence[Received] | None:
+        """Wait for the next piece of an answer, unless somebody is in a hurry."""
+        limit = asyncio.timeout(None)
+        self._waits[namespace] = Waiting(asyncio.get_running_loop().time(), limit)
+        try:
+            async with limit:
+                return await anext(answers, None)
+        except TimeoutError:
+            if isinstance(self._machines[namespace].next, Wait):
+                return [Waited()]
+            return [Failed(0, "the watch was quiet for too long")]
+        finally:
+            del self._waits[namespace]
 
     async def _do(
         self, namespace: str, action: Probe | List | Watch | Wait
@@ -120,6 +177,7 @@ class Informer(Generic[T]):
         if changes:
             self.told, self.changed = self.told + len(changes), now
             await self._deliver(changes)
+            self._news.set()
         await asyncio.sleep(0)  # others have their turn
 
     def _read(self, changes: Sequence[Change[Raw]], namespace: str) -> Iterator[Change[T]]:
@@ -133,7 +191,7 @@ class Informer(Generic[T]):
                     if self._completes(namespace):
                         yield change
                 case Absent():
-                    if all(machine.absent for machine in self._machines.values()):
+                    if self.absent:
                         yield change
 
     def _completes(self, namespace: str) -> bool:

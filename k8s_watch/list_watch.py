@@ -117,6 +117,10 @@ class ListWatch:
         """How many objects were told and are there."""
         return len(self._held)
 
+    def version(self, name: ObjectName) -> str | None:
+        """In which version an object was told last; None if it is not there."""
+        return self._held.get(name)
+
     def receive(self, got: Received) -> list[Change[Raw]]:
         """Take in what came of `next`, which is then the next thing to do."""
         match got:

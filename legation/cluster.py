@@ -7,12 +7,13 @@ from contextlib import suppress
 from types import MappingProxyType
 
 import structlog
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from k8s_watch.answers import Failed
 from k8s_watch.change import Change
 from k8s_watch.fetcher import Fetcher
 from k8s_watch.informer import Informer
+from k8s_watch.inquiry import Inquiry
 from k8s_watch.kind import ObjectName
 from k8s_watch.list_watch import Pace
 from k8s_watch.reader import Reader
@@ -26,7 +27,6 @@ from translator.objects.kinds import Object
 
 PATIENCE = 5.0  # seconds that a batch waits for what it refers to
 LOOK_AGAIN = 5.0  # seconds between two looks at what goes wrong
-CATCHES_UP = 1.0  # seconds in which a watch that goes on after a failure has told what happened meanwhile
 
 Told = Sequence[Change[Object]]
 Batch = Sequence[Put | Stated[bool]]
@@ -50,8 +50,9 @@ class Cluster:
         self._log = structlog.get_logger()
         self._intake = Intake(kind for kind, _ in WATCHED)
         self._news = asyncio.Event()
+        self._doubtful = asyncio.Event()
+        self._pace = pace or Pace()
         self._since: float | None = None  # when the first of what gathers was told
-        self._told_policies = float("-inf")  # from then on, if their watch did not fail again
         self._said: Mapping[str, str] = MappingProxyType({})
         self._fetchers: dict[type, Fetcher[Object]] = {}
         self._informers: dict[type, Informer[Object]] = {}
@@ -61,20 +62,20 @@ class Cluster:
                 self._fetchers[kind] = Fetcher(place, reader, listen, namespaces, pace)
             else:
                 self._informers[kind] = Informer(place, reader, listen, namespaces, pace)
+        self._policies = Inquiry(self._informers[BackendTLSPolicy], reader)
 
     @property
     def lacks(self) -> str:
         """What stands in the way of a first translation, in words; empty once nothing does."""
-        waiting = (kind.__name__ + _in_brackets(self._because(kind)) for kind in self._intake.unknown)
+        kinds = self._intake.unknown or (() if self._intake.is_certain else (BackendTLSPolicy,))
+        waiting = (kind.__name__ + _in_brackets(self._because(kind)) for kind in kinds)
         unreadable = (f"{ref}{_in_brackets(why)}" for ref, why in self._intake.in_the_way.items())
         return ", ".join((*waiting, *unreadable))
 
     def contacts(self) -> tuple[Contact, ...]:
         """Say how the contact stands, for every kind."""
         now = asyncio.get_running_loop().time()
-        return tuple(
-            contact(kind.__name__, self._watching(kind), self._failure(kind), now) for kind, _ in WATCHED
-        )
+        return tuple(self._contact(kind, now) for kind, _ in WATCHED)
 
     def stale(self) -> tuple[Stale, ...]:
         """Say of which kinds nothing newer can be had than was told; what was never told is lacking."""
@@ -94,6 +95,7 @@ class Cluster:
             for fetcher in self._fetchers.values():
                 tasks.create_task(fetcher.run())
             tasks.create_task(self._hand_on())
+            tasks.create_task(self._settle())
             tasks.create_task(self._tell_failures())
 
     def _listener(self, kind: type) -> Callable[[Told], Coroutine[None, None, None]]:
@@ -105,6 +107,8 @@ class Cluster:
                 for picked, fetcher in self._fetchers.items():
                     self._pick(picked, fetcher)
             self._news.set()
+            if self._intake.waits:
+                self._doubtful.set()
 
         return listen
 
@@ -118,9 +122,7 @@ class Cluster:
     async def _hand_on(self) -> None:
         """Pass on what gathers; the wait for what it refers to is bounded, for it may never come."""
         while True:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(CATCHES_UP if self._intake.holds else None):
-                    await self._news.wait()
+            await self._news.wait()
             self._news.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(PATIENCE):
@@ -128,23 +130,30 @@ class Cluster:
                         await self._news.wait()
                         self._news.clear()
             if self._intake.is_safe and self._since is not None:
-                batch = self._intake.hand_on(all_of_it=not self._lacks_policies())
+                batch = self._intake.hand_on()
                 since, self._since = self._since, self._since if self._intake.holds else None
                 if batch or not self._intake.holds:
                     self._ears.take(batch, since)
 
-    def _lacks_policies(self) -> bool:
-        """Say whether policies may be there that nobody told us of: their watch fails, or did just now."""
-        now = asyncio.get_running_loop().time()
-        if self._failure(BackendTLSPolicy) is not None:
-            self._told_policies = now + CATCHES_UP
-        return now < self._told_policies
+    async def _settle(self) -> None:
+        """Let go on what waits for policies, once all that there are were told."""
+        while True:
+            await self._doubtful.wait()
+            self._doubtful.clear()
+            failures = 0
+            while (doubt := self._intake.doubt) is not None:
+                if await self._policies.is_told(doubt.namespaces):
+                    self._intake.settle(doubt)
+                    self._news.set()
+                    failures = 0
+                else:
+                    failures += 1
+                    await asyncio.sleep(self._pace.after(failures))
 
     async def _tell_failures(self) -> None:
         """Say once what stands between us and the newest, and once that it is over."""
         while True:
             await asyncio.sleep(LOOK_AGAIN)
-            self._lacks_policies()
             now = {**self._failures(), **{str(ref): why for ref, why in self._intake.unreadable.items()}}
             for what, why in now.items():
                 if self._said.get(what) != why:
@@ -152,6 +161,13 @@ class Cluster:
             for what in self._said.keys() - now.keys():
                 self._log.info("can be read again", **_about(what))
             self._said = now
+
+    def _contact(self, kind: type, now: float) -> Contact:
+        """Say how the contact stands; that policies are not certain to be known counts as silence."""
+        found = contact(kind.__name__, self._watching(kind), self._failure(kind), now)
+        if kind is not BackendTLSPolicy:
+            return found
+        return structs.replace(found, heard=max(found.heard, now - self._policies.since))
 
     def _failures(self) -> dict[str, str]:
         return {kind.__name__: why for kind, _ in WATCHED if (why := self._because(kind))}
@@ -161,7 +177,8 @@ class Cluster:
         return "" if failure is None else in_words(failure)
 
     def _failure(self, kind: type) -> Failed | None:
-        return (self._fetchers.get(kind) or self._informers[kind]).failure
+        doubted = self._policies.failure if kind is BackendTLSPolicy else None
+        return (self._fetchers.get(kind) or self._informers[kind]).failure or doubted
 
     def _watching(self, kind: type) -> Watching:
         picked = self._fetchers.get(kind)

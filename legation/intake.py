@@ -2,8 +2,8 @@
 
 Nothing is handed on before every kind was told whole, or is known to be absent. Afterwards a batch waits
 until what its objects refer to for the first time is answered for: else a policy would seem to trust a
-ConfigMap that does not exist, for as long as it takes to read it. And where policies may be there that nobody
-told of, what they might be about waits for them: nothing is served in cleartext for lack of news.
+ConfigMap that does not exist, for as long as it takes to read it. And what leads somewhere for the first time
+waits until all policies are certain to be known: nothing is served in cleartext for lack of news.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,11 +12,11 @@ from types import MappingProxyType
 from k8s_watch.change import Absent, Change, Gone, Synced, Unreadable
 from k8s_watch.change import Put as Seen
 from legation.change import Put, Stated
+from legation.fence import Doubt, Fence
 from legation.wanted import Key, Wishes, trimmed
 from translator.names import Name, Ref
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.cluster_trust_bundle import ClusterTrustBundle
-from translator.objects.endpoint_slice import EndpointSlice
 from translator.objects.kinds import Object
 from translator.rules.ca_references import CLUSTER_TRUST_BUNDLES
 
@@ -31,6 +31,8 @@ class Intake:
         self._unanswered: set[Key] = set()
         self._unreadable: dict[Key, str] = {}
         self._batch: list[Put | Stated[bool]] = []
+        self._fence = Fence()
+        self._begun = False
 
     @property
     def unknown(self) -> tuple[type, ...]:
@@ -52,7 +54,27 @@ class Intake:
     @property
     def is_safe(self) -> bool:
         """Say whether what was told may be handed on, even if it is not all that is wanted."""
-        return not self._unknown and not self.in_the_way
+        return not self._unknown and not self.in_the_way and self.is_certain
+
+    @property
+    def is_certain(self) -> bool:
+        """Say whether a batch may be made: the first one is whole, later ones leave out what waits."""
+        return self._begun or not (self._unknown or self._fence.waits)
+
+    @property
+    def waits(self) -> bool:
+        """Say whether something waits until all policies are certain to be known."""
+        return not self._unknown and self._fence.waits
+
+    @property
+    def doubt(self) -> Doubt | None:
+        """What has to be certain for that."""
+        return self._fence.doubt if self.waits else None
+
+    def settle(self, doubt: Doubt) -> None:
+        """Take in that it is certain now."""
+        self._fence.settle(doubt)
+        self._begun = True
 
     @property
     def is_answered(self) -> bool:
@@ -79,18 +101,25 @@ class Intake:
         """Say whether something waits to be handed on."""
         return bool(self._batch)
 
-    def hand_on(self, *, all_of_it: bool = True) -> Sequence[Put | Stated[bool]]:
-        """Give what has gathered, or what no policy could be about; nothing unanswered is waited for."""
+    def hand_on(self) -> Sequence[Put | Stated[bool]]:
+        """Give what has gathered and need not wait for policies; nothing unanswered is waited for."""
         self._unanswered.clear()
+        self._begun = True
         batch, self._batch = self._batch, []
-        if all_of_it:
+        if not self._fence.waits:
             return batch
-        self._batch = [each for each in batch if not _is_unaffected(each)]
-        return [each for each in batch if _is_unaffected(each)]
+        self._batch = [each for each in batch if self._is_held_back(each)]
+        return [each for each in batch if not self._is_held_back(each)]
+
+    def _is_held_back(self, change: Put | Stated[bool]) -> bool:
+        if isinstance(change, Stated):
+            return False
+        return self._fence.holds_back((change.kind, change.name), is_there=change.thing is not None)
 
     def _put(self, key: Key, thing: Object | None, version: str = "") -> None:
         self._unreadable.pop(key, None)
         self._unanswered.discard(key)
+        self._fence.note(key, thing)
         shift = self.wishes.note(key, thing)
         self._unanswered |= shift.more
         self._unanswered -= shift.gone
@@ -103,8 +132,3 @@ class Intake:
         self._unknown.discard(kind)
         if kind is ClusterTrustBundle:
             self._batch.append(Stated(CLUSTER_TRUST_BUNDLES, present))
-
-
-def _is_unaffected(change: Put | Stated[bool]) -> bool:
-    """Say whether a change leads nobody anywhere new: pods that come and go, whatever proves them."""
-    return isinstance(change, Put) and change.kind is EndpointSlice

@@ -56,6 +56,7 @@ class FaultyApi:
         self.port = 0
         self._history: list[tuple[int, str, str, str]] = []
         self._ending = 0
+        self._hushed: dict[str, int] = {}
         self._news = asyncio.Condition()
 
     # what users do
@@ -88,6 +89,12 @@ class FaultyApi:
         """End every watch in good order."""
         async with self._news:
             self._ending += 1
+            self._news.notify_all()
+
+    async def hush(self, plural: str) -> None:
+        """Say nothing more on the watches of a kind that stand now, and do not end them either."""
+        async with self._news:
+            self._hushed[plural] = len(self.requests)
             self._news.notify_all()
 
     def forget(self) -> None:
@@ -184,10 +191,12 @@ class FaultyApi:
         return response
 
     async def _follow(self, response: web.StreamResponse, plural: str, namespace: str, after: int) -> None:
-        ending = self._ending
+        ending, begun = self._ending, len(self.requests)
         while ending == self._ending and plural not in self.away:
             for revision, kind, where, line in self._history:
                 if revision > after and kind == plural and namespace in ("", where):
+                    if begun <= self._hushed.get(plural, -1):
+                        await asyncio.Event().wait()
                     await response.write(line.encode() + b"\n")
             after = self.revision
             async with self._news:

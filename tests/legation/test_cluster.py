@@ -26,6 +26,7 @@ from translator.objects.http_route import HTTPRoute
 from translator.objects.kinds import KINDS
 from translator.objects.reference_grant import ReferenceGrant
 from translator.objects.secret import Secret
+from translator.objects.service import Service
 from translator.rules.ca_references import CLUSTER_TRUST_BUNDLES
 
 GATEWAY: Json = {
@@ -34,6 +35,8 @@ GATEWAY: Json = {
         {"name": "tls", "port": 443, "protocol": "HTTPS", "tls": {"certificateRefs": [{"name": "edge"}]}}
     ],
 }
+ROUTE: Json = {"rules": [{"backendRefs": [{"name": "pay", "port": 443}]}]}
+PORTS: Json = [{"port": 443}]
 POLICY: Json = {
     "targetRefs": [{"group": "", "kind": "Service", "name": "pay"}],
     "validation": {
@@ -73,10 +76,17 @@ def keys(batch: Batch) -> Sequence[tuple[type, Name]]:
     return [(each.kind, each.name) for each in batch if isinstance(each, Put)]
 
 
-def values(batch: Batch, key: tuple[type, Name]) -> list[set[str]]:
-    """Say which values of a Secret came with a batch."""
-    found = (each.thing for each in batch if isinstance(each, Put) and (each.kind, each.name) == key)
-    return [set(thing.data) for thing in found if isinstance(thing, Secret)]
+def values(batches: Sequence[Batch], key: tuple[type, Name]) -> set[str]:
+    """Say which values of a Secret came last with some batches."""
+    changes = [each for batch in batches for each in batch if isinstance(each, Put)]
+    found = [each.thing for each in changes if (each.kind, each.name) == key]
+    return set(found[-1].data) if found and isinstance(found[-1], Secret) else set()
+
+
+def until(pupil: Pupil, key: tuple[type, Name]) -> Sequence[Batch]:
+    """Return the batches up to the first that has an object."""
+    [first, *_] = [number for number, batch in enumerate(pupil.batches) if key in keys(batch)]
+    return pupil.batches[: first + 1]
 
 
 def facts(batch: Batch) -> list[bool]:
@@ -141,7 +151,7 @@ async def test_what_a_policy_might_be_about_waits_while_nobody_tells_of_policies
         await eventually(lambda: bool(pupil.batches))
         await api.leave("backendtlspolicies")
         await eventually(lambda: "BackendTLSPolicy" in {each.kind for each in cluster.stale()})
-        await api.put("pay", "httproutes", spec={})
+        await api.put("pay", "httproutes", spec=ROUTE)
         await api.put("pay", "endpointslices", addressType="IPv4", endpoints=[])
         await eventually(lambda: pupil.has(*pods))
         await api.put("pay", "backendtlspolicies", spec=POLICY)
@@ -154,7 +164,56 @@ async def test_what_a_policy_might_be_about_waits_while_nobody_tells_of_policies
         assert pupil.has(BackendTLSPolicy, Name("shop", "pay"))
 
 
-async def test_a_secret_that_begins_to_be_shown_comes_with_its_key_together_with_who_shows_it(
+async def test_a_new_service_waits_for_its_policy_though_the_watch_of_policies_is_dead_and_nobody_said_so(
+    api: FaultyApi, tmp_path: Path
+) -> None:
+    service, policy = (Service, Name("shop", "pay")), (BackendTLSPolicy, Name("shop", "pay"))
+    async with watching(api, tmp_path) as (_, pupil):
+        await eventually(lambda: bool(pupil.batches))
+        await api.hush("backendtlspolicies")
+        await api.put("pay", "backendtlspolicies", spec=POLICY)
+        await api.put("pay", "services", spec={"ports": PORTS})
+        await api.put("pay", "endpointslices", addressType="IPv4", endpoints=[])
+        await eventually(lambda: pupil.has(*service))
+        handed_on = [key for batch in pupil.batches for key in keys(batch)]
+        assert handed_on.index(policy) < handed_on.index(service)
+        assert handed_on.index((EndpointSlice, Name("shop", "pay"))) < handed_on.index(service)
+
+
+async def test_what_is_known_changes_though_nobody_can_say_whether_there_are_other_policies(
+    api: FaultyApi, tmp_path: Path
+) -> None:
+    known, other = Name("shop", "known"), Name("shop", "other")
+    await api.put("known", "httproutes", spec=ROUTE)
+    async with watching(api, tmp_path) as (cluster, pupil):
+        await eventually(lambda: bool(pupil.batches))
+        api.fault("list", refusing(503, "too busy"), times=100_000)
+        await api.put("other", "httproutes", spec=ROUTE)
+        await eventually(lambda: [each.kind for each in cluster.stale()] == ["BackendTLSPolicy"])
+        asked = api.count("list")
+        reweighed = json.loads(json.dumps(ROUTE).replace('"port"', '"weight": 7, "port"'))
+        await api.put("known", "httproutes", spec=reweighed)
+        await eventually(lambda: (HTTPRoute, known) in keys(pupil.batches[-1]) and len(pupil.batches) > 1)
+        await api.until(lambda: api.count("list") > asked)
+        assert not pupil.has(HTTPRoute, other)
+        api.faults.clear()
+        await eventually(lambda: pupil.has(HTTPRoute, other))
+        assert cluster.stale() == ()
+
+
+async def test_nothing_is_handed_on_at_first_before_all_policies_are_certain_to_be_known(
+    api: FaultyApi, tmp_path: Path
+) -> None:
+    api.fault("list", refusing(503, "too busy"), times=100_000)
+    async with watching(api, tmp_path) as (cluster, pupil):
+        await eventually(lambda: cluster.lacks == "BackendTLSPolicy (503: too busy)")
+        assert pupil.batches == []
+        api.faults.clear()
+        await eventually(lambda: bool(pupil.batches))
+        assert (Gateway, Name("infra", "edge")) in keys(pupil.batches[0])
+
+
+async def test_a_secret_that_begins_to_be_shown_comes_with_its_key_no_later_than_who_shows_it(
     api: FaultyApi, tmp_path: Path
 ) -> None:
     await api.put("roots", "secrets", data={"ca.crt": "eA==", "tls.crt": "eA==", "tls.key": "eA=="})
@@ -163,12 +222,11 @@ async def test_a_secret_that_begins_to_be_shown_comes_with_its_key_together_with
     roots, other = (Secret, Name("shop", "roots")), (Gateway, Name("shop", "other"))
     async with watching(api, tmp_path) as (_, pupil):
         await eventually(lambda: pupil.has(*roots))
-        assert values(pupil.batches[-1], roots) == [{"ca.crt"}]
+        assert values(pupil.batches, roots) == {"ca.crt"}
         showing = json.loads(json.dumps(GATEWAY).replace("edge", "roots"))
         await api.put("other", "gateways", spec=showing)
         await eventually(lambda: pupil.has(*other))
-        [batch] = [each for each in pupil.batches if other in keys(each)]
-        assert values(batch, roots) == [{"ca.crt", "tls.crt", "tls.key"}]
+        assert values(until(pupil, other), roots) == {"ca.crt", "tls.crt", "tls.key"}
 
 
 async def test_a_secret_of_another_namespace_is_not_asked_for_before_a_grant_permits_it(
@@ -186,10 +244,10 @@ async def test_a_secret_of_another_namespace_is_not_asked_for_before_a_grant_per
         assert not [seen for seen in api.requests if seen.path.endswith("/secrets/roots")]
         await api.put("certificates", "referencegrants", spec=granted)
         await eventually(lambda: pupil.has(*grant))
-        [batch] = [each for each in pupil.batches if grant in keys(each)]
-        assert values(batch, roots) == [{"tls.crt"}]
+        assert values(until(pupil, grant), roots) == {"tls.crt"}
+        before = len(pupil.batches)
         await api.delete("certificates", "referencegrants")
-        await eventually(lambda: grant in keys(pupil.batches[-1]) and pupil.batches[-1] is not batch)
+        await eventually(lambda: len(pupil.batches) > before and grant in keys(pupil.batches[-1]))
         assert Put(*roots, None) in pupil.batches[-1]
 
 

@@ -1,0 +1,105 @@
+"""Asks the server what there is, to be certain that an informer told it: a quiet watch may be a dead one."""
+
+import asyncio
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from typing import Generic, TypeVar
+
+from msgspec.structs import replace
+
+from k8s_watch.answers import Failed, Found
+from k8s_watch.informer import Informer
+from k8s_watch.kind import ObjectName
+from k8s_watch.list_watch import List
+from k8s_watch.reader import Reader, Where
+from k8s_watch.versions import is_older
+
+T = TypeVar("T")
+
+ANSWERS = 10.0  # seconds within which a server that is well answers
+CATCHES_UP = 1.0  # seconds in which a watch that is well tells what there is
+
+Versions = Mapping[ObjectName, str]
+
+
+class Inquiry(Generic[T]):
+    """What is asked about one informer's kind."""
+
+    def __init__(self, informer: Informer[T], reader: Reader) -> None:
+        """Ask by this reader, and only for metadata."""
+        self.failure: Failed | None = None  # why it is not certain, if the last answer left it so
+        self.since = float("inf")  # when that began, by the event loop's clock
+        self._informer = informer
+        self._reader = reader
+
+    async def is_told(self, namespaces: Collection[str]) -> bool:
+        """Say whether all that is there now was told, of some namespaces or, by one without a name, of all.
+
+        What was not told is waited for a little. Then the watch is taken for dead and begun anew, and it is
+        worth asking again.
+        """
+        found = await self._find(namespaces)
+        self.failure = found if isinstance(found, Failed) else await self._wait_for(found)
+        now = asyncio.get_running_loop().time()
+        self.since = min(self.since, now) if self.failure else float("inf")
+        return self.failure is None
+
+    async def _wait_for(self, found: Versions) -> Failed | None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CATCHES_UP):
+                await self._informer.until(lambda: not self._lacks(found))
+                return None
+        self._informer.hurry(CATCHES_UP / 2)
+        return Failed(0, "the watch does not tell all that there is")
+
+    def _lacks(self, found: Versions) -> bool:
+        return any(not self._has(*each) for each in found.items())
+
+    def _has(self, name: ObjectName, version: str) -> bool:
+        """Say whether an object was told in this version or in a later one."""
+        told = self._informer.version(name)
+        return told is not None and (told == version or is_older(version, told))
+
+    async def _find(self, namespaces: Collection[str]) -> Versions | Failed:
+        versions: dict[ObjectName, str] = {}
+        for namespace in self._scopes(namespaces):
+            try:
+                async with asyncio.timeout(ANSWERS):
+                    found = await self._read(namespace)
+            except TimeoutError:
+                return Failed(0, f"no answer within {ANSWERS:.0f} s")
+            if isinstance(found, Failed):
+                return found
+            versions |= found
+        return versions
+
+    def _scopes(self, namespaces: Collection[str]) -> Collection[str]:
+        """Return what has to be asked for; of namespaces that are not watched nothing is ever told."""
+        watched = self._informer.scopes
+        if "" in watched:
+            return [""] if "" in namespaces else sorted(namespaces)
+        return watched if "" in namespaces else [each for each in watched if each in namespaces]
+
+    async def _read(self, namespace: str) -> Versions | Failed:
+        """Read which objects there are, and in which versions: the newest, for no version is asked for."""
+        api_version = await self._api_version()
+        if not isinstance(api_version, str):
+            return api_version or {}
+        where = Where(replace(self._informer.kind, metadata_only=True), api_version, namespace)
+        versions: dict[ObjectName, str] = {}
+        ask = List()
+        while True:
+            page = await self._reader.page(where, ask)
+            if isinstance(page, Failed):
+                return page
+            versions |= {item.name: item.version for item in page.items}
+            if not page.token:
+                return versions
+            ask = List(page.token)
+
+    async def _api_version(self) -> str | Failed | None:
+        """Return under which version the kind is found; where it was absent it may have come."""
+        if not self._informer.absent:
+            return self._informer.api_version
+        found = await self._reader.find(self._informer.kind)
+        return found.api_version if isinstance(found, Found) else found

@@ -1,0 +1,113 @@
+"""Whether an informer told all that there is: the server itself is asked."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest_asyncio
+
+from k8s_watch.answers import Failed
+from k8s_watch.informer import Informer
+from k8s_watch.inquiry import Inquiry
+from k8s_watch.reader import Reader
+from tests.k8s_watch.faults import refusing
+from tests.k8s_watch.faulty_api import FaultyApi, serving
+from tests.k8s_watch.listener import QUICK, WIDGETS, Listener, Widget, reached, running
+from tests.looking import eventually
+
+EVERYWHERE = [""]
+
+
+@pytest_asyncio.fixture
+async def api() -> AsyncIterator[FaultyApi]:
+    made = FaultyApi()
+    await made.put("a", size=1)
+    async with serving(made):
+        yield made
+
+
+@asynccontextmanager
+async def watching(
+    api: FaultyApi, folder: Path, namespaces: Sequence[str] = ()
+) -> AsyncIterator[tuple[Informer[Widget], Inquiry[Widget]]]:
+    """Watch widgets, from when all were told or it was said that there are none."""
+    told = Listener[Widget]()
+    async with reached(api, folder) as server:
+        reader = Reader(server)
+        informer = Informer(WIDGETS, reader, told, namespaces, QUICK)
+        async with running(informer.run()):
+            await told.until(lambda: told.synced + told.absent > 0)
+            yield informer, Inquiry(informer, reader)
+
+
+async def test_what_was_told_is_certain_and_only_metadata_is_asked_for(
+    api: FaultyApi, tmp_path: Path
+) -> None:
+    async with watching(api, tmp_path) as (_, inquiry):
+        assert await inquiry.is_told(EVERYWHERE)
+        [asked] = [seen for seen in api.requests if seen.sort == "list"]
+        assert "as=PartialObjectMetadataList" in asked.headers["accept"]
+        assert "resourceVersion" not in asked.query
+
+
+async def test_a_watch_that_keeps_something_to_itself_is_begun_anew_where_it_was(
+    api: FaultyApi, tmp_path: Path
+) -> None:
+    async with watching(api, tmp_path) as (informer, inquiry):
+        await api.hush("widgets")
+        await api.put("b", size=2)
+        assert not await inquiry.is_told(EVERYWHERE)
+        assert inquiry.failure == Failed(0, "the watch does not tell all that there is")
+        await eventually(lambda: informer.held == 2)
+        assert await inquiry.is_told(EVERYWHERE)
+        assert inquiry.failure is None
+        assert informer.lists == 1
+
+
+async def test_an_older_version_is_not_the_one_that_is_there(api: FaultyApi, tmp_path: Path) -> None:
+    async with watching(api, tmp_path) as (_, inquiry):
+        await api.hush("widgets")
+        await api.put("a", size=2)
+        assert not await inquiry.is_told(EVERYWHERE)
+
+
+async def test_a_server_that_does_not_say_what_there_is_leaves_it_uncertain(
+    api: FaultyApi, tmp_path: Path
+) -> None:
+    async with watching(api, tmp_path) as (informer, inquiry):
+        api.fault("list", refusing(503, "too busy"))
+        assert not await inquiry.is_told(EVERYWHERE)
+        assert inquiry.failure == Failed(503, "too busy")
+        assert informer.failure is None
+
+
+async def test_only_the_namespaces_in_question_are_asked_about(api: FaultyApi, tmp_path: Path) -> None:
+    async with watching(api, tmp_path) as (_, inquiry):
+        await api.hush("widgets")
+        await api.put("b", namespace="farm", size=2)
+        assert await inquiry.is_told(["mall", "shop"])
+        listed = [seen.path for seen in api.requests if seen.sort == "list"]
+        assert listed == [f"/apis/example.com/v1/namespaces/{each}/widgets" for each in ("mall", "shop")]
+        assert not await inquiry.is_told(["farm"])
+
+
+async def test_namespaces_that_are_not_watched_are_not_asked_about(api: FaultyApi, tmp_path: Path) -> None:
+    await api.put("b", namespace="farm", size=2)
+    async with watching(api, tmp_path, ["shop", "mall"]) as (_, inquiry):
+        assert await inquiry.is_told(EVERYWHERE)
+        assert await inquiry.is_told(["farm", "shop"])
+        listed = [seen.path.split("/")[-2] for seen in api.requests if seen.sort == "list"]
+        assert listed == ["shop", "mall", "shop"]
+
+
+async def test_of_a_kind_that_is_absent_everything_was_told_until_it_comes(
+    api: FaultyApi, tmp_path: Path
+) -> None:
+    api.kinds.remove("widgets")
+    async with watching(api, tmp_path) as (informer, inquiry):
+        assert await inquiry.is_told(EVERYWHERE)
+        api.fault("find", refusing(503, "starting"))
+        assert not await inquiry.is_told(EVERYWHERE)
+        api.kinds.add("widgets")
+        await eventually(lambda: informer.held == 1)
+        assert await inquiry.is_told(EVERYWHERE)
