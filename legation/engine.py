@@ -84,6 +84,7 @@ class Engine:
         self.hub = Hub(self._told)
         self._offers = Offers(self.hub)
         self.standing = Standing(self.hub, around.proxies, around.port_offset)
+        self.standing.others = around.others
         self._announcer = Announcer(self.standing)
         self._pump = Pump(workbench, (self._take, self._telemetry.take, *takers))
         self._quarantine = Quarantine(self._pump.put)

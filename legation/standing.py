@@ -12,6 +12,7 @@ from legation.addresses import HostPort
 from legation.checks.findings import Finding, Told, together
 from legation.contact import Stale
 from legation.manifests import Problem
+from legation.peers import Others, alone
 from legation.proxies.handshakes import Handshakes, counted
 from legation.proxies.local import Proxy
 from legation.pump import Outcome
@@ -117,6 +118,7 @@ class Standing:
         self.lacks: Callable[[], str] = str  # what a first translation waits for, in words
         self.overdue: Callable[[], tuple[Finding, ...]] = tuple  # what is wrong now, whatever was translated
         self.stale: Callable[[], tuple[Stale, ...]] = tuple
+        self.others: Callable[[], Others] = alone  # what other replicas tell of Envoys
         self._hub = hub
         self._proxies = proxies
         self._port_offset = port_offset

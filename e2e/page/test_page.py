@@ -11,15 +11,19 @@ import yaml
 from msgspec import Struct
 
 from e2e.page.browser import Tab, chromium
+from legation.peers import Others
+from legation.telling import Holding, Telling, versions
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from tests.legation.proofs.test_hops import EVERYTHING, led_to, policy
 from tests.legation.running import Legation, free_port, legation_up
+from tests.legation.test_maps import SHOP, running
 from tests.pki import Authority
 
 MANY = 5_000
 STARTS_WITHIN = 240.0  # seconds, with so many routes on a machine that does much else
 PAINTS_WITHIN = 15_000  # milliseconds, of which most pass before the page has its turn
 WIDTHS = (380, 800, 1280, 1920)
+LAGS = Telling(holdings=(Holding(newest=True),))  # it holds no listener, and was offered none
 HARM = "<img src=x onerror=hit=1><script>hit=1</script>"
 
 OVERFLOWS = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
@@ -92,6 +96,21 @@ async def test_the_map_shows_what_real_envoys_hold_and_what_each_backend_must_pr
         await page.tab.text("RouteConfiguration")
         await page.tab.shows("document.querySelector('tbody').innerText.includes('current')")
         assert_well_behaved(page)
+
+
+async def test_envoys_that_are_connected_to_other_replicas_are_not_missed(tmp_path: Path) -> None:
+    async with running(SHOP) as port, chromium() as tab:
+        await tab.looks(1280)
+        await tab.goes(f"{port.url}/#/envoys")
+        await tab.text("No Envoy of this Gateway is connected.")
+        listeners = tuple(versions(port.standing.outcome.snapshots["infra/edge"]).items())
+        current = Telling(holdings=(Holding(newest=True, listeners=listeners),))
+        port.standing.others = lambda: Others(({"infra/edge": current},))
+        await tab.text("Its Envoys are connected to other replicas: current")
+        port.standing.others = lambda: Others(({"infra/edge": current}, {"infra/edge": LAGS}))
+        await tab.text("connected to other replicas: not all of them current")
+        await tab.photograph(tmp_path / "elsewhere.png")
+        assert tab.complaints == []
 
 
 async def test_what_an_envoy_refuses_is_shown_in_its_own_words(tmp_path: Path) -> None:

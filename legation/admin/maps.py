@@ -16,6 +16,8 @@ from legation.admin.kept import Answer, Kept
 from legation.atlas.chart import Summary, chart, leads, summaries
 from legation.atlas.portraits import Said, portrait, said, search
 from legation.checks.findings import Finding, advice, in_order, read_findings
+from legation.deliveries import Heard, Refusal, Unsure, name_in, together
+from legation.peers import Others
 from legation.proofs.hops import as_json as audit_as_json
 from legation.proofs.hops import audited
 from legation.proofs.trust import Trusted, trusted
@@ -26,6 +28,7 @@ from translator.advice.everything import ASKED, answered
 from translator.names import Name, Ref
 from translator.world import World
 from xds_server.hub import Connected
+from xds_server.snapshot import Snapshot
 
 MOST_FINDINGS = 500
 MOST_TRUSTED = 5_000
@@ -67,14 +70,23 @@ class EnvoyNow(Struct, frozen=True, rename="camel"):
     last_nack: LastNack | None
 
 
+class Elsewhere(Struct, frozen=True):
+    """What the Envoys of a Gateway at other replicas hold, as those replicas tell."""
+
+    present: bool  # there are any
+    current: bool  # each holds the newest listeners
+    refused: tuple[Refusal, ...]
+
+
 class EnvoysOf(Struct, frozen=True, rename="camel"):
-    """The Envoys of a Gateway that are connected to this process."""
+    """The Envoys of a Gateway that are connected to this process, and in short those elsewhere."""
 
     gateway: str
     bound: tuple[str, ...]
     envoys: tuple[EnvoyNow, ...]
     process: Process | None
     handshakes: tuple[Handshakes, ...]
+    elsewhere: Elsewhere
 
 
 class EnvoysNow(Struct, frozen=True, rename="camel"):
@@ -228,6 +240,7 @@ def _gateway_now(standing: Standing, summary: Summary) -> GatewayNow:
 
 
 def _envoys_now(standing: Standing, connected: Sequence[Connected], counters: Counters) -> bytes:
+    others = standing.others()
     gateways = tuple(
         EnvoysOf(
             each.name,
@@ -235,10 +248,23 @@ def _envoys_now(standing: Standing, connected: Sequence[Connected], counters: Co
             tuple(map(_envoy_now, sorted(each.envoys, key=lambda envoy: envoy.node))),
             each.process,
             each.handshakes,
+            _elsewhere(each.name, standing.outcome.snapshots, others),
         )
         for each in standing.gateways(counters, connected)
     )
     return msgspec.json.encode(EnvoysNow(gateways, tuple(map(str, standing.stale()))))
+
+
+def _elsewhere(gateway: str, snapshots: Mapping[str, Snapshot], others: Others) -> Elsewhere:
+    """Judge it by what is offered here."""
+    snapshot = snapshots.get(gateway)
+    if snapshot is None:
+        return Elsewhere(present=False, current=False, refused=())
+    match together(name_in(gateway), snapshot, others.about(gateway)):
+        case Heard(acknowledged=current, refusals=refused, present=present):
+            return Elsewhere(present, current, refused)
+        case Unsure():
+            return Elsewhere(present=True, current=False, refused=())
 
 
 def _envoy_now(envoy: Envoy) -> EnvoyNow:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from time import monotonic
@@ -25,8 +25,10 @@ from legation.atlas.chart import MOST_AT_ONCE
 from legation.change import Stated
 from legation.checks.table import GROUPS, REMEDIES
 from legation.folder import Folder, read
+from legation.peers import Others
 from legation.pump import Workbench, the_time
 from legation.standing import Standing
+from legation.telling import Holding, Refused, Telling, versions
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from tests.legation.proofs.test_hops import EVERYTHING, policy
 from tests.pki import Authority
@@ -34,6 +36,7 @@ from tests.real_envoy import until
 from translator.rules.gateways import BINDING, Binding
 from translator.world import World
 from xds_server.hub import Hub
+from xds_server.snapshot import LDS
 
 ROOTS = Authority("shop roots")
 WEB = Authority("the web").issue(dns=["shop.example"])
@@ -64,10 +67,13 @@ SHOP = together(
 class Running:
     """An admin port over a world that changes."""
 
-    def __init__(self, session: aiohttp.ClientSession, port: int, take: Callable[[str], None]) -> None:
+    def __init__(
+        self, session: aiohttp.ClientSession, port: int, take: Callable[[str], None], standing: Standing
+    ) -> None:
         self.session = session
         self.url = f"http://127.0.0.1:{port}"
         self.take = take
+        self.standing = standing
 
     async def get(self, path: str) -> Any:  # noqa: ANN401  # whatever JSON says
         """What is answered, read."""
@@ -91,7 +97,7 @@ async def running(text: str) -> AsyncIterator[Running]:
     take(text)
     port = AdminPort(standing, Telemetry(), frozenset({"localhost"}), ask=ask)
     async with answering(port, HostPort("127.0.0.1", 0)) as number, aiohttp.ClientSession() as session:
-        yield Running(session, number, take)
+        yield Running(session, number, take, standing)
 
 
 async def test_the_map_sums_up_every_gateway_and_what_is_wrong() -> None:
@@ -232,6 +238,29 @@ async def test_an_answer_that_is_the_same_is_not_sent_again_and_one_that_differs
                 return b"InsecureVerificationForbidden" in await changed.read()
 
         await until(says_so)
+
+
+async def test_envoys_at_other_replicas_are_told_in_short_and_judged_by_what_is_offered_here() -> None:
+    async with running(SHOP) as page:
+        offered = tuple(versions(page.standing.outcome.snapshots["infra/edge"]).items())
+        newest, old = Holding(newest=True, listeners=offered), Holding(newest=True)
+        taken = Refused(offered[0][0], LDS, offered[0][1], "Address already in use")
+
+        async def say(*tellings: Telling, current: bool, refused: Sequence[Refused] = ()) -> None:
+            page.standing.others = lambda: Others(tuple({"infra/edge": each} for each in tellings))
+            words = [{"resource": each.name, "words": each.words} for each in refused]
+            wanted = {"present": True, "current": current, "refused": words}
+
+            async def says_so() -> bool:
+                edge, other = [each["elsewhere"] for each in (await page.get("envoys"))["gateways"]]
+                assert other == {"present": False, "current": False, "refused": []}
+                return bool(edge == wanted)
+
+            await until(says_so)
+
+        await say(Telling(holdings=(newest,)), Telling(holdings=(newest,)), current=True)
+        await say(Telling(holdings=(newest,)), Telling(holdings=(newest, old)), current=False)
+        await say(Telling(holdings=(old,), refused=(taken,)), current=False, refused=(taken,))
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])

@@ -36,14 +36,22 @@ function linked(written) {
 export function envoys() {
   return asking("/api/v1/envoys", ({ gateways }) => [
     h("h1", {}, "Envoys"),
-    h("p", { class: "quiet" }, "that are connected to this process, and what each of them holds"),
+    h("p", { class: "quiet" }, "that are connected to this process, what each of them holds, and in short what other replicas tell of theirs"),
     gateways.map((each) => h("section", { class: "panel", key: each.gateway },
       h("h2", {}, h("a", { href: link({ view: "map", gateway: each.gateway }) }, each.gateway), h("span", { class: "quiet" }, each.bound.join(", "))),
       each.process && h("p", { class: "quiet" }, each.process.pid ? `process ${each.process.pid}, started ${count(each.process.starts, "time")}` : `no process: ${each.process.lastExit}`),
-      each.envoys.length ? table(["Node", "From", "Connected", "Holds", "State", "Last rejection"], each.envoys.map(envoyRow)) : h("p", { class: "remark warning" }, "No Envoy of this Gateway is connected."),
+      each.envoys.length > 0 && table(["Node", "From", "Connected", "Holds", "State", "Last rejection"], each.envoys.map(envoyRow)),
+      elsewhere(each),
       each.handshakes.length > 0 && [h("h3", {}, "TLS handshakes with backends"), table(["Backend", "Done", "Refused"], each.handshakes.map((one) =>
         row(one.backend, h("code", {}, one.backend), one.done.toLocaleString("en"), h("span", { class: "bad" }, Object.entries(one.failed).map(([why, number]) => `${number} ${why}`).join(", ")))))])),
   ]);
+}
+
+function elsewhere({ envoys: here, elsewhere: there }) {
+  if (!there.present) return !here.length && h("p", { class: "remark warning" }, "No Envoy of this Gateway is connected.");
+  const state = there.current ? h("span", { class: "state good" }, "current") : h("span", { class: "state waiting" }, "not all of them current");
+  return h("p", {}, `${here.length ? "Others are" : "Its Envoys are"} connected to other replicas: `, state,
+    there.refused.map((one) => h("span", { class: "bad" }, ` ${one.resource}: ${one.words}`)));
 }
 
 function envoyRow(each) {
