@@ -14,6 +14,7 @@ from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.x_backend import XBackend
 from translator.rules.certificates import lapse
 from translator.rules.gateways import ours
+from translator.rules.listener_sets import joining
 from translator.rules.trust import Dated, Pinned, Purpose, Trust, believed, trust
 from translator.world import World
 
@@ -56,6 +57,7 @@ def trusted(world: World) -> tuple[Trusted, ...]:
         *(Ref("BackendTLSPolicy", name) for name in world.names(BackendTLSPolicy)),
         *(Ref("XBackend", name) for name in world.names(XBackend)),
         *(Ref("Gateway", name) for name in ours(world)),
+        *(Ref("ListenerSet", name) for gateway in ours(world) for name in joining(world, gateway)),
     ]
     return tuple(
         _told(world, each, users.get(owner, ())) for owner in sorted(owners) for each in trust(world, owner)
@@ -73,10 +75,11 @@ def read_trusted(written: bytes) -> tuple[Trusted, ...]:
 
 
 def _users(world: World) -> dict[Ref, tuple[Name, ...]]:
-    """Name the Gateways that use each object's trust; a Gateway uses its own."""
+    """Name the Gateways that use each object's trust; a Gateway uses its own, and its ListenerSets'."""
     users: dict[Ref, tuple[Name, ...]] = {}
     for gateway in sorted(ours(world)):
-        for owner in (*believed(world, gateway), Ref("Gateway", gateway)):
+        sets = (Ref("ListenerSet", name) for name in joining(world, gateway))
+        for owner in (*believed(world, gateway), Ref("Gateway", gateway), *sets):
             users[owner] = (*users.get(owner, ()), gateway)
     return users
 

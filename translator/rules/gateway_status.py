@@ -93,8 +93,9 @@ def listener_set_status(world: World, name: Name) -> ListenerSetStatus | None:
         invalid = [fails(type_, "ListenersNotValid", message) for type_ in ("Accepted", "Programmed")]
         return ListenerSetStatus(tuple(invalid), tuple(_listener_status(world, slot) for slot in own))
     accepted = holds("Accepted", "ListenersNotValid", message) if bad else holds("Accepted")
+    ending = expiring(world, Ref("ListenerSet", name))
     return ListenerSetStatus(
-        (accepted, _delivered(world, gateway)), tuple(_listener_status(world, slot) for slot in own)
+        (accepted, _delivered(world, gateway), *ending), tuple(_listener_status(world, slot) for slot in own)
     )
 
 

@@ -1,7 +1,8 @@
 """Trust in use: the certificates that each object has Envoys believe or show, and the pins beside them.
 
-`trust(world, owner)` answers for a BackendTLSPolicy, an XBackend or a Gateway; `believed(world, gateway)`
-says whose words a Gateway's Envoys go by when they open TLS. Nothing that Envoys are sent is made of this.
+`trust(world, owner)` answers for a BackendTLSPolicy, an XBackend, a Gateway or a ListenerSet;
+`believed(world, gateway)` says whose words a Gateway's Envoys go by when they open TLS. Nothing that Envoys
+are sent is made of this.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,7 +22,7 @@ from translator.rules.certificates import Anchor, chain
 from translator.rules.frontend_validation import client_references, settings
 from translator.rules.hops import openings
 from translator.rules.insecure_verification import wished
-from translator.rules.listener_sets import slots
+from translator.rules.listener_sets import gateway_of, slots
 from translator.rules.needs import needs
 from translator.rules.pins import Pins
 from translator.rules.tls_options import TlsOptions, read_options
@@ -73,6 +74,9 @@ def trust(world: World, owner: Ref) -> tuple[Trust, ...]:
             return (_of_policy(world, owner),)
         case "XBackend":
             return tuple(_of_x_backend(world, owner))
+        case "ListenerSet":
+            gateway = gateway_of(world, owner.name)
+            return tuple(_of_listeners(world, owner, gateway)) if gateway else ()
         case _:
             return tuple(_of_gateway(world, owner))
 
@@ -116,7 +120,13 @@ def _of_gateway(world: World, owner: Ref) -> Iterator[Trust]:
     own = shown(world, owner.name)
     if isinstance(own, Name):
         yield Trust(owner, Purpose.SHOWN_TO_BACKENDS, _shown(world, [own]))
-    judged = [listeners.judge(world, slot) for slot in slots(world, owner.name)]
+    yield from _of_listeners(world, owner, owner.name)
+
+
+def _of_listeners(world: World, owner: Ref, gateway: Name) -> Iterator[Trust]:
+    """Tell each of its own: certificates of a set are renewed by whoever wrote the set."""
+    own = [slot for slot in slots(world, gateway) if slot.owner == owner]
+    judged = [listeners.judge(world, slot) for slot in own]
     served = dict.fromkeys(name for each in judged if each.served for name in each.certificates)
     if served:
         yield Trust(owner, Purpose.SHOWN_TO_CLIENTS, _shown(world, served))

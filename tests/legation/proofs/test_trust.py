@@ -41,25 +41,36 @@ spec:
 """
 
 
-def tls_secret(issued: Issued) -> str:
+def tls_secret(issued: Issued, namespace: str = "infra") -> str:
     values = {"tls.crt": issued.chain_pem, "tls.key": issued.key_pem}
     return f"""\
 apiVersion: v1
 kind: Secret
 type: kubernetes.io/tls
-metadata: {{name: edge, namespace: infra}}
+metadata: {{name: edge, namespace: {namespace}}}
 stringData: {json.dumps(values)}
 """
 
 
 REFERENCES = 'caCertificateRefs: [{group: "", kind: ConfigMap, name: roots}]'
+LISTENER_SET = """\
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {name: more, namespace: shop}
+spec:
+  parentRef: {name: edge, namespace: infra}
+  listeners:
+  - {name: https, port: 8443, protocol: HTTPS, tls: {certificateRefs: [{name: edge}]}}
+"""
 SECURE = gateway("edge", 443, protocol="HTTPS").replace(
     "port: 443", "tls: {certificateRefs: [{name: edge}]}, port: 443"
 )
 EVERYTHING = together(
     LEGATION_CLASS,
-    SECURE,
+    SECURE.replace("listeners:", "allowedListeners: {namespaces: {from: All}}\n  listeners:", 1),
+    LISTENER_SET,
     tls_secret(EDGE),
+    tls_secret(EDGE, "shop"),
     service("pay", 8443),
     route("pay", "pay"),
     config_map("roots", ROOTS.pem, OLD.pem),
@@ -82,6 +93,7 @@ def test_all_trust_is_named_with_who_asks_for_it_and_who_uses_it(tmp_path: Path)
         ("shop/pay", Purpose.PROVES_BACKENDS): ("infra/edge",),
         ("shop/unused", Purpose.PROVES_BACKENDS): (),
         ("infra/edge", Purpose.SHOWN_TO_CLIENTS): ("infra/edge",),
+        ("shop/more", Purpose.SHOWN_TO_CLIENTS): ("infra/edge",),
     }
     assert told["shop/unused", Purpose.PROVES_BACKENDS].system_roots
 
