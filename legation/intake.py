@@ -106,15 +106,21 @@ class Intake:
         self._unanswered.clear()
         self._begun = True
         batch, self._batch = self._batch, []
-        if not self._fence.waits:
-            return batch
-        self._batch = [each for each in batch if self._is_held_back(each)]
-        return [each for each in batch if not self._is_held_back(each)]
+        return self._let_through(batch) if self._fence.waits else batch
 
-    def _is_held_back(self, change: Put | Stated[bool]) -> bool:
-        if isinstance(change, Stated):
-            return False
-        return self._fence.holds_back((change.kind, change.name), is_there=change.thing is not None)
+    def _let_through(self, batch: Sequence[Put | Stated[bool]]) -> Sequence[Put | Stated[bool]]:
+        """Keep what has to wait, and what came after it of the same object."""
+        through: list[Put | Stated[bool]] = []
+        kept: set[Key] = set()
+        for change in batch:
+            if isinstance(change, Put):
+                key = change.kind, change.name
+                if key in kept or self._fence.holds_back(key, is_there=change.thing is not None):
+                    kept.add(key)
+                    self._batch.append(change)
+                    continue
+            through.append(change)
+        return through
 
     def _put(self, key: Key, thing: Object | None, version: str = "") -> None:
         self._unreadable.pop(key, None)

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+import msgspec
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -11,7 +12,6 @@ from k8s_watch.kind import ObjectName
 from legation.change import Stated
 from legation.fence import Doubt
 from legation.intake import Intake
-from legation.manifests import read_manifests
 from translator.names import Name
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.endpoint_slice import EndpointSlice
@@ -19,49 +19,23 @@ from translator.objects.http_route import HTTPRoute
 from translator.objects.kinds import Object
 from translator.objects.service import Service
 
-KINDS = (BackendTLSPolicy, EndpointSlice, HTTPRoute, Service)
+KINDS: tuple[type[Object], ...] = (BackendTLSPolicy, EndpointSlice, HTTPRoute, Service)
 LEADING = (HTTPRoute, Service)
 NAMES = st.sampled_from([Name(namespace, name) for namespace in ("shop", "farm") for name in ("a", "b")])
 
-TEXTS: dict[type, str] = {
-    BackendTLSPolicy: """
-apiVersion: gateway.networking.k8s.io/v1
-kind: BackendTLSPolicy
-metadata: {{name: {name}, namespace: {namespace}}}
-spec:
-  targetRefs: [{{group: "", kind: Service, name: {name}}}]
-  validation: {{hostname: n{number}.internal, wellKnownCACertificates: System}}
-""",
-    EndpointSlice: """
-apiVersion: discovery.k8s.io/v1
-kind: EndpointSlice
-metadata: {{name: {name}, namespace: {namespace}}}
-addressType: IPv4
-endpoints: [{{addresses: [198.18.0.{number}]}}]
-""",
-    HTTPRoute: """
-apiVersion: gateway.networking.k8s.io/v1
-kind: HTTPRoute
-metadata: {{name: {name}, namespace: {namespace}}}
-spec:
-  hostnames: [n{number}.test]
-  rules: [{{backendRefs: [{{name: {name}, port: 443}}]}}]
-""",
-    Service: """
-apiVersion: v1
-kind: Service
-metadata: {{name: {name}, namespace: {namespace}}}
-spec: {{ports: [{{port: {number}}}]}}
-""",
-}
 
-
-def thing(kind: type, name: Name, number: int) -> Object:
+def thing(kind: type[Object], name: Name, number: int) -> Object:
     """Make an object that differs from all others of its name."""
-    text = TEXTS[kind].format(name=name.name, namespace=name.namespace, number=number % 250 + 1)
-    [one], problems = read_manifests(text, "here")
-    assert problems == ()
-    return one.thing
+    target = {"group": "", "kind": "Service", "name": name.name}
+    proof = {"hostname": f"n{number}.internal", "wellKnownCACertificates": "System"}
+    rule = {"backendRefs": [{"name": name.name, "port": 443}]}
+    fields: dict[type, dict[str, object]] = {
+        BackendTLSPolicy: {"spec": {"targetRefs": [target], "validation": proof}},
+        EndpointSlice: {"addressType": "IPv4", "endpoints": [{"addresses": [f"198.18.0.{number}"]}]},
+        HTTPRoute: {"spec": {"hostnames": [f"n{number}.test"], "rules": [rule]}},
+        Service: {"spec": {"ports": [{"port": number}]}},
+    }
+    return msgspec.convert({"metadata": name._asdict(), **fields[kind]}, kind)
 
 
 class Asked(NamedTuple):
@@ -91,7 +65,7 @@ class AnyOrder(RuleBasedStateMachine):
         self._hand_on()
 
     @rule(kind=st.sampled_from(KINDS), name=NAMES)
-    def put(self, kind: type, name: Name) -> None:
+    def put(self, kind: type[Object], name: Name) -> None:
         self.number += 1
         self.there[kind][name] = self.number
         if kind in LEADING:
@@ -163,4 +137,4 @@ class AnyOrder(RuleBasedStateMachine):
 
 
 TestAnyOrder = AnyOrder.TestCase
-TestAnyOrder.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestAnyOrder.settings = settings(max_examples=200, stateful_step_count=50, deadline=None)

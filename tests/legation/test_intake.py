@@ -12,6 +12,7 @@ from translator.objects.config_map import ConfigMap
 from translator.objects.kinds import Object
 from translator.objects.meta import ObjectMeta
 from translator.objects.secret import Secret
+from translator.objects.service import Service
 from translator.rules.ca_references import CLUSTER_TRUST_BUNDLES
 
 KINDS = (BackendTLSPolicy, ClusterTrustBundle, ConfigMap, Secret)
@@ -105,3 +106,19 @@ def read_bundle() -> ClusterTrustBundle:
     thing = read(text + "spec: {trustBundle: x}\n")
     assert isinstance(thing, ClusterTrustBundle)
     return thing
+
+
+def test_what_is_made_anew_does_not_come_before_it_was_gone() -> None:
+    intake = Intake((*KINDS, Service))
+    for kind in (*KINDS, Service):
+        intake.take(kind, [Synced()])
+    policy = put(PAY_TLS, read(POLICY))
+    intake.take(BackendTLSPolicy, [policy])
+    intake.hand_on()
+    intake.take(Service, [put(ObjectName("shop", "pay"), Service(ObjectMeta("pay", "shop")))])
+    intake.take(BackendTLSPolicy, [Gone(PAY_TLS), policy])
+    assert [each for each in intake.hand_on() if isinstance(each, change.Put) and each.thing] == []
+    assert intake.doubt is not None
+    intake.settle(intake.doubt)
+    told = [each for each in intake.hand_on() if isinstance(each, change.Put)]
+    assert [each.thing for each in told if each.kind is BackendTLSPolicy] == [None, policy.thing]
