@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from enum import StrEnum
+from heapq import nsmallest
 from importlib.metadata import version
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -102,11 +104,19 @@ class Weak(Struct, frozen=True, rename="camel", tag="weak", tag_field="record"):
 Record = Changed | Began | Weak
 
 
+class Touched(NamedTuple):
+    """The objects of a batch, found out once for however many hops it changes."""
+
+    objects: frozenset[Ref]
+    leading: frozenset[Ref]  # the first of those that lead to any backend
+    permitting: frozenset[Ref]  # and of those that permit something anywhere
+
+
 def changed(
     world: World, hops: Iterable[HopChange], batch: Iterable[object], at: datetime
 ) -> tuple[Changed, ...]:
     """Say of each change whose it is and why it came about."""
-    touched = frozenset(Ref(each.kind.__name__, each.name) for each in batch if isinstance(each, Put))
+    touched = _touched(batch)
     return tuple(_changed(world, each, touched, at) for each in hops)
 
 
@@ -134,7 +144,16 @@ def read_line(written: bytes) -> Record:
     return msgspec.json.decode(written, type=Changed | Began | Weak)
 
 
-def _changed(world: World, hop: HopChange, touched: frozenset[Ref], at: datetime) -> Changed:
+def _touched(batch: Iterable[object]) -> Touched:
+    objects = frozenset(Ref(each.kind.__name__, each.name) for each in batch if isinstance(each, Put))
+    return Touched(objects, _first(objects, LEADING), _first(objects, PERMITTING))
+
+
+def _first(objects: frozenset[Ref], kinds: frozenset[str]) -> frozenset[Ref]:
+    return frozenset(nsmallest(MOST_CAUSES, (each for each in objects if each.kind in kinds)))
+
+
+def _changed(world: World, hop: HopChange, touched: Touched, at: datetime) -> Changed:
     said = hop.after or hop.before
     assert said is not None, f"{hop.cluster} neither was nor is"
     policy = said.proof.policy
@@ -170,24 +189,24 @@ def _policy(world: World, name: str) -> Policy:
     return Policy(name, meta.generation, meta.resource_version, writer.manager, writer.operation, writer.time)
 
 
-def _cause(world: World, hop: HopChange, touched: frozenset[Ref]) -> tuple[Cause, frozenset[Ref]]:
+def _cause(world: World, hop: HopChange, touched: Touched) -> tuple[Cause, frozenset[Ref]]:
     """Say why a hop changed, by the first explanation that holds, and which objects of the batch it names."""
     before, after = hop.before, hop.after
     said = after or before
     assert said is not None, f"{hop.cluster} neither was nor is"
     owner = _owner(said.proof.backend)
-    leading = frozenset(each for each in touched if each.kind in LEADING or each == owner)
+    objects = touched.objects
     if before is None or after is None:
-        return (Cause.REACHED if before is None else Cause.NO_LONGER_REACHED), leading
+        why = Cause.REACHED if before is None else Cause.NO_LONGER_REACHED
+        return why, touched.leading | (objects & {owner})
     policies = frozenset(_policy_ref(each.proof.policy) for each in (before, after) if each.proof.policy)
     if before.proof.policy != after.proof.policy:
-        return _succession(before.proof.policy, after.proof.policy), touched & (policies | {owner})
-    permitting = frozenset(each for each in touched if each.kind in PERMITTING)
+        return _succession(before.proof.policy, after.proof.policy), objects & (policies | {owner})
     explanations = {
-        Cause.POLICY_CHANGED: touched & policies,
-        Cause.CA_CHANGED: touched & _holders(world, policies, owner),
-        Cause.BACKEND_CHANGED: touched & {owner},
-        Cause.PERMISSION_CHANGED: permitting,
+        Cause.POLICY_CHANGED: objects & policies,
+        Cause.CA_CHANGED: objects & _holders(world, policies, owner),
+        Cause.BACKEND_CHANGED: objects & {owner},
+        Cause.PERMISSION_CHANGED: touched.permitting,
     }
     found = next(((why, because) for why, because in explanations.items() if because), None)
     return found or (Cause.TIME_PASSED, frozenset())
