@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
@@ -37,6 +37,7 @@ class Module(NamedTuple):
 
     folder: Path
     packages: Mapping[str, str]
+    beside: Sequence[Path] = ()  # modules of ours that it is made of, too
 
 
 ETCD = Module(SOURCES / "etcd", {"etcd": "."})
@@ -58,11 +59,12 @@ class Programs(NamedTuple):
     """What is built, each when somebody first asks for it."""
 
     cache: Path
+    modules: Sequence[Module] = MODULES
 
     def path(self, program: str) -> Path:
         """Give the path of a program that is there."""
-        [module] = [module for module in MODULES if program in module.packages]
-        path = _kept(self.cache, module.folder) / program
+        [module] = [module for module in self.modules if program in module.packages]
+        path = _kept(self.cache, module.folder, *module.beside) / program
         if not path.exists():
             with _making(path) as made:
                 _compile(module.folder, module.packages[program], made)
@@ -70,7 +72,7 @@ class Programs(NamedTuple):
 
     def make(self) -> None:
         """Build all that is not there."""
-        for module in MODULES:
+        for module in self.modules:
             for program in module.packages:
                 self.path(program)
 
@@ -87,7 +89,7 @@ class Programs(NamedTuple):
 
     def on_path(self) -> str:
         """Give a PATH with all of them first."""
-        folders = [str(_kept(self.cache, module.folder)) for module in MODULES]
+        folders = [str(_kept(self.cache, module.folder, *module.beside)) for module in self.modules]
         return os.pathsep.join((*folders, os.environ["PATH"]))
 
 
@@ -106,10 +108,10 @@ def channel() -> str:
     return wanted
 
 
-def _kept(cache: Path, folder: Path) -> Path:
+def _kept(cache: Path, folder: Path, *beside: Path) -> Path:
     """Name a folder by what its programs are built from, so that another version never meets it."""
     digest = hashlib.sha256()
-    for path in sorted(folder.iterdir()):
+    for path in (path for each in (folder, *beside) for path in sorted(each.iterdir())):
         if path.name in {"go.mod", "go.sum"} or path.suffix == ".go":
             digest.update(path.read_bytes())
     return cache / f"{folder.name}-{digest.hexdigest()[:12]}"
