@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import re
+import signal
 import struct
 import sys
 import termios
@@ -56,6 +57,12 @@ class Terminal:
         return STEERING.sub(lambda found: found[0] if found[0] in (OWN_SCREEN, BACK) else "", self.written)
 
 
+def _as_in_a_terminal() -> None:
+    """Let keys be heard, also where the tests run in the background of a shell, which has them ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 @asynccontextmanager
 async def watching(port: int) -> AsyncIterator[Terminal]:
     """Watch whoever answers at a port."""
@@ -68,7 +75,7 @@ async def watching(port: int) -> AsyncIterator[Terminal]:
         stdout=its,
         stderr=its,
         env={**environment(), "TERM": "xterm"},
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        preexec_fn=_as_in_a_terminal,
         start_new_session=True,
     )
     os.close(its)
