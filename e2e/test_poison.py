@@ -11,7 +11,7 @@ from e2e.beside import gateway, replica, told
 from e2e.kubectl import apply, kubectl, read
 from e2e.test_run import CLASS
 from tests.legation.running import free_port
-from tests.poison.hostile import the_same
+from tests.poison.hostile import admitted, the_same
 from tests.poison.spells import TENANT
 from translator.objects.kinds import as_manifest
 from translator.objects.references import GATEWAY_GROUP
@@ -37,7 +37,7 @@ def mall(namespace: str) -> Iterator[str]:
 
 def manifests(namespace: str) -> list[dict[str, Any]]:
     """Draw what a tenant may write, always the same, and have it lead to the namespace's own Gateway."""
-    written = [as_manifest(each) for each in the_same(DRAWN)]
+    written = [as_manifest(each) for each in the_same(DRAWN, admitted())]
     ours = [each for each in written if str(each["apiVersion"]).startswith(f"{GATEWAY_GROUP}/")]
     return [renamed(each, number, namespace) for number, each in enumerate(ours)]
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from hypothesis import HealthCheck, Phase, given, reject, settings
 from hypothesis import strategies as st
@@ -32,6 +32,7 @@ from translator.objects.admission.shape import (
 from translator.objects.constraints import Between, Entries, Items, OneOf, Text
 from translator.objects.kinds import KINDS, KindInfo, Object
 
+T = TypeVar("T")
 Json = dict[str, Any]
 Drawn = st.SearchStrategy[Any]
 
@@ -65,9 +66,9 @@ def admitted(draw: st.DrawFn) -> Object:
     return reject() if isinstance(answer, tuple) else answer
 
 
-def the_same(most: int) -> tuple[Object, ...]:
-    """Draw objects that an API server takes, the same each time."""
-    found: list[Object] = []
+def the_same(most: int, of: st.SearchStrategy[T]) -> tuple[T, ...]:
+    """Draw examples, the same each time."""
+    found: list[T] = []
 
     @settings(
         max_examples=most,
@@ -77,8 +78,8 @@ def the_same(most: int) -> tuple[Object, ...]:
         phases=[Phase.generate],
         suppress_health_check=[*HealthCheck],
     )
-    @given(admitted())
-    def draw(thing: Object) -> None:
+    @given(of)
+    def draw(thing: T) -> None:
         found.append(thing)
 
     draw()

@@ -1,24 +1,31 @@
 """Whatever a tenant writes, another's requests through the Gateway that both share all succeed."""
 
 import asyncio
-import json
 from collections import Counter
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
+import pytest
+import yaml
 from msgspec.structs import replace
 
+from legation.standing import Overview
+from legation.written_status import Condition
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from tests.legation.running import Legation, free_port, legation_up
 from tests.loopback import ask, http_backend
-from tests.poison.hostile import the_same
+from tests.poison.hostile import admitted, the_same
+from tests.poison.pems import manifests, secret_lines, writings
 from tests.poison.spells import TENANT
 from tests.poison.test_quarantine import answers
 from tests.real_envoy import until
 from translator.objects.gateway import Gateway
 from translator.objects.kinds import Object, as_manifest
 
+pytestmark = pytest.mark.envoy
 BATCHES = 5
 OF_EACH = 8
 QUIET = {"host": "quiet.example"}
@@ -29,7 +36,7 @@ def written(thing: Object, number: int) -> str:
     """Write an object of the hostile tenant under a name of its own."""
     metadata = replace(thing.metadata, name=f"drawn-{number}", creation_timestamp=LATE)
     named = replace(thing, metadata=metadata)
-    return json.dumps(as_manifest(named))
+    return yaml.safe_dump(as_manifest(named))
 
 
 def older(name: str, host: str) -> str:
@@ -47,9 +54,27 @@ async def served(legation: Legation, name: str) -> None:
     await until(there, within=60)
 
 
-async def test_no_request_of_a_bystander_fails_while_a_tenant_writes_anything(tmp_path: Path) -> None:
+class Shared(NamedTuple):
+    """A Gateway that a bystander and a hostile tenant share, while the bystander's requests go on."""
+
+    folder: Path
+    legation: Legation
+    port: int
+    said: Counter[str]
+
+    async def write(self, manifests: Sequence[str]) -> None:
+        """Have the hostile tenant write, and wait until what was written then is served."""
+        name = f"marker-{len(manifests)}-{self.said.total()}"
+        marker = older(name, f"{name}.example")
+        (self.folder / f"{TENANT}.yaml").write_text("\n---\n".join([marker, *manifests]))
+        await served(self.legation, f"shop/{name}")
+        await answers(self.port, f"{name}.example")
+
+
+@asynccontextmanager
+async def shared(folder: Path) -> AsyncIterator[Shared]:
+    """Serve the bystander, and ask for him without end; nothing but his own answer may come."""
     port, said = free_port(), Counter[str]()
-    objects = [each for each in the_same(3 * BATCHES * OF_EACH) if not isinstance(each, Gateway)]
 
     async def asking() -> None:
         while True:
@@ -58,18 +83,45 @@ async def test_no_request_of_a_bystander_fails_while_a_tenant_writes_anything(tm
     async with AsyncExitStack() as stack:
         backend = await stack.enter_async_context(http_backend("store"))
         base = together(LEGATION_CLASS, gateway("shared", port), service("store", backend.port))
-        (tmp_path / "a.yaml").write_text(together(base, older("quiet", QUIET["host"])))
-        legation = await stack.enter_async_context(legation_up(tmp_path))
+        (folder / "a.yaml").write_text(together(base, older("quiet", QUIET["host"])))
+        legation = await stack.enter_async_context(legation_up(folder))
         await answers(port, QUIET["host"])
         traffic = asyncio.create_task(asking())
-        for batch in range(BATCHES):
-            drawn = objects[batch * OF_EACH : (batch + 1) * OF_EACH]
-            marker = older(f"marker-{batch}", f"marker-{batch}.example")
-            hostile = [written(each, number) for number, each in enumerate(drawn)]
-            (tmp_path / f"{TENANT}.yaml").write_text("\n---\n".join([marker, *hostile]))
-            await served(legation, f"shop/marker-{batch}")
-            await answers(port, f"marker-{batch}.example")
-        assert not traffic.done(), traffic
-        traffic.cancel()
+        try:
+            yield Shared(folder, legation, port, said)
+            assert not traffic.done(), traffic
+        finally:
+            traffic.cancel()
     assert said.keys() == {"store"}
     assert said["store"] > BATCHES
+
+
+async def test_no_request_of_a_bystander_fails_while_a_tenant_writes_anything(tmp_path: Path) -> None:
+    drawn = the_same(3 * BATCHES * OF_EACH, admitted())
+    objects = [each for each in drawn if not isinstance(each, Gateway)]
+    async with shared(tmp_path) as place:
+        for batch in range(BATCHES):
+            some = objects[batch * OF_EACH : (batch + 1) * OF_EACH]
+            await place.write([written(each, number) for number, each in enumerate(some)])
+
+
+async def test_no_request_fails_and_no_envoy_objects_whatever_is_pasted_as_a_certificate(
+    tmp_path: Path,
+) -> None:
+    pasted = the_same(BATCHES * OF_EACH, writings())
+    async with shared(tmp_path) as place:
+        for batch in range(BATCHES):
+            some = pasted[batch * OF_EACH : (batch + 1) * OF_EACH]
+            await place.write([manifests(some, free_port())])
+        overview = await place.legation.overview()
+        assert any(each.reason == "Accepted" for each in judgements(overview))
+        assert any(each.reason == "InvalidCACertificateRef" for each in judgements(overview))
+        nacks = [envoy.last_nack for each in overview.gateways for envoy in each.envoys]
+        assert nacks == [None]
+        told = "\n".join([*place.legation.lines, repr(overview)])
+    assert [line for line in secret_lines() if line.decode() in told] == []
+
+
+def judgements(overview: Overview) -> list[Condition]:
+    """Return what the tenant's policies are told."""
+    return [said for policy in overview.policies for about in policy.by for said in about.conditions]

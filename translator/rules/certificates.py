@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_pem_private_key,
 )
-from cryptography.x509.oid import AuthorityInformationAccessOID
+from cryptography.x509.oid import AuthorityInformationAccessOID, NameOID
 from msgspec import Struct
 
 from translator.memo import query
@@ -41,8 +41,11 @@ LONGEST_SUBJECT = 80
 NOTICES = (1, 7, 30)  # days before a certificate's end
 
 _BOUNDARY = re.compile(r"-----(BEGIN|END) ([A-Z0-9 ]{1,40})-----")
-_UNREADABLE = (ValueError, x509.DuplicateExtension, x509.InvalidVersion, x509.UnsupportedGeneralNameType)
+_LAST_OF_TWO_BYTES = "\uffff"
+_LAST_OF_PLANES = "".join(chr(plane << 16 | low) for plane in range(17) for low in (0xFFFE, 0xFFFF))
+_NO_LETTER = re.compile(f"[\ufdd0-\ufdef{_LAST_OF_PLANES}]")  # what Unicode says will never be one
 _LEAST_RSA_BITS, _MOST_RSA_BITS = 2048, 8192
+_NAMES = (x509.DNSName, x509.UniformResourceIdentifier, x509.IPAddress)
 _CURVES = (ec.SECP256R1, ec.SECP384R1, ec.SECP521R1)
 
 
@@ -239,6 +242,8 @@ def _pair(chain: list[_Read], key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKe
         return "has a tls.key that is not the key of tls.crt: put a certificate and its own key there"
     if certificates[0] not in owners:
         return "has a tls.crt in the wrong order: put the server's own certificate first, then those above it"
+    if wrong := _unshowable(certificates[0], key):
+        return f"has a certificate that Envoy cannot show: {wrong}"
     shown = tuple(each.anchor for each in chain)
     private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
     return _Served(KeyPair("".join(each.pem for each in shown), private), shown)
@@ -249,6 +254,27 @@ def _owns(certificate: x509.Certificate, key: rsa.RSAPrivateKey | ec.EllipticCur
         return certificate.public_key() == key.public_key()
     except (ValueError, UnsupportedAlgorithm):  # a key of a kind that nobody here can serve with
         return False
+
+
+def _unshowable(own: x509.Certificate, key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey) -> str:
+    """Say why Envoy takes a certificate, whose key this is, for none that it may show; mostly nothing."""
+    values = [extension.value for extension in own.extensions]
+    signs = all(each.digital_signature for each in values if isinstance(each, x509.KeyUsage))
+    if isinstance(key, ec.EllipticCurvePrivateKey) and not signs:
+        return "its key usage forbids the signatures that ECDSA is made of: issue it with digitalSignature"
+    features = (feature for each in values if isinstance(each, x509.TLSFeature) for feature in each)
+    if x509.TLSFeatureType.status_request in features:
+        return "it asks for a stapled OCSP answer, which no Secret holds: issue it without must-staple"
+    common = own.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    named = any(
+        isinstance(each, _NAMES)
+        for names in values
+        if isinstance(names, x509.SubjectAlternativeName)
+        for each in names
+    )
+    if not (common[0].value if common else named):
+        return "it names nobody: issue it with the hostnames that it is for"
+    return ""
 
 
 def _certificates(text: str) -> tuple[list[_Read], list[str]] | Refused:
@@ -303,13 +329,15 @@ def _certificate(number: int, label: str, body: str | None) -> _Read | str:
     try:
         certificate = x509.load_der_x509_certificate(b64decode("".join(body.split()), validate=True))
         return _judged(number, certificate)
-    except _UNREADABLE:
+    except Exception:  # noqa: BLE001  # of strangers' bytes the decoders raise anything, KeyError included
         return "is no certificate that can be read"
 
 
 def _judged(number: int, certificate: x509.Certificate) -> _Read:
     """Look at every part that matters; some are only decoded, and found broken, when they are asked for."""
     authority = _may_sign(certificate)
+    if not _is_read_by_envoy(certificate):
+        raise ValueError
     subject = certificate.subject.rfc4514_string()[:LONGEST_SUBJECT]
     anchor = Anchor(
         number=number,
@@ -321,6 +349,22 @@ def _judged(number: int, certificate: x509.Certificate) -> _Read:
         fingerprint=certificate.fingerprint(SHA256()).hex(),
     )
     return _Read(certificate, anchor, authority or certificate.subject == certificate.issuer)
+
+
+def _is_read_by_envoy(certificate: x509.Certificate) -> bool:
+    """Say whether Envoy's library, which is stricter than ours, reads a certificate, too."""
+    if certificate.version is not x509.Version.v3 and len(certificate.extensions):
+        return False
+    return all(_is_text(each) for name in (certificate.subject, certificate.issuer) for each in name)
+
+
+def _is_text(attribute: x509.NameAttribute[str | bytes]) -> bool:
+    """Say whether a part of a name has only letters that Unicode, and its own encoding, has."""
+    if isinstance(attribute.value, bytes):
+        return True
+    wide = max(attribute.value, default="") > _LAST_OF_TWO_BYTES
+    two_bytes = attribute._type.name == "BMPString"  # noqa: SLF001  # nothing else tells how it was written
+    return not (_NO_LETTER.search(attribute.value) or (wide and two_bytes))
 
 
 def _may_sign(certificate: x509.Certificate) -> bool:
