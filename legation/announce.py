@@ -27,9 +27,8 @@ class Announcer:
         if found != self._findings:
             self._announce_findings(frozenset(self._findings), frozenset(found))
             self._findings = found
-        for ref in sorted(news):
-            if ref.kind == "Gateway":
-                self._announce_gateway(ref)
+        for ref in sorted(ref for ref in news if ref.kind == "Gateway"):
+            self._announce_gateway(ref)
         self._announce_loneliness()
 
     def _announce_findings(self, before: frozenset[Finding], found: frozenset[Finding]) -> None:

@@ -1,15 +1,16 @@
 """What the Envoys of each Gateway made of what they were sent, for the Gateway's own status."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from time import perf_counter
 from types import MappingProxyType
 
 from msgspec import Struct
 
 from legation.peers import Others, alone
-from legation.telling import Telling, holds, refuses, tell, versions
+from legation.telling import Telling, holds, refuses, tell_of, versions
 from translator.names import Name
 from translator.objects.gateway import Gateway
 from translator.rules.gateways import Delivery
@@ -18,6 +19,7 @@ from xds_server.report import Accepted, Report
 from xds_server.snapshot import LDS, Snapshot
 
 GATHER = 0.05  # seconds: most Envoys answer sooner, so that a quick ACK makes one status of two
+AT_ONCE = 0.005  # seconds of asking before others have their turn
 PAUSE = 10  # times as long as asking took, so that where many are asked, others have their turn
 ASK_ANYWAY = 1.0  # seconds; nobody reports an Envoy that went away
 NOT_PERMITTED = (
@@ -96,23 +98,37 @@ class Deliveries:
                     await self._news.wait()
             await asyncio.sleep(pause)
             self._news.clear()
+            spent, found = 0.0, list[Heard]()
             began = perf_counter()
-            if news := self.news(hub):
-                pass_on(news)
-            pause = max(GATHER, PAUSE * (perf_counter() - began))
+            for news in self._asked(hub):
+                found += news
+                if perf_counter() - began > AT_ONCE:
+                    spent += perf_counter() - began
+                    await asyncio.sleep(0)
+                    began = perf_counter()
+            if found:
+                pass_on(tuple(found))
+            pause = max(GATHER, PAUSE * (spent + perf_counter() - began))
 
     def news(self, hub: Hub) -> tuple[Heard, ...]:
         """Ask about every Gateway that is offered something, and return what differs."""
-        here, others, offered = tell(hub), self._others(), hub.offered()
-        self._confide(here)
-        news: list[Heard | None] = [self._let_go(group) for group in self._bases.keys() - offered.keys()]
-        for group, snapshot in offered.items():
-            tellings = [*([here[group]] if group in here else []), *others.about(group)]
-            found = together(name_in(group), snapshot, tellings)
+        return tuple(chain.from_iterable(self._asked(hub)))
+
+    def _asked(self, hub: Hub) -> Iterator[Sequence[Heard]]:
+        """Ask about one Gateway after the other, so that others may have their turn in between."""
+        here, others = dict[str, Telling](), self._others()
+        yield [self._let_go(group) for group in self._bases.keys() - hub.offered().keys()]
+        for group in hub.groups():
+            told, snapshot = tell_of(hub, group), hub.snapshot(group)
+            here |= {} if told is None else {group: told}
+            if snapshot is None:
+                continue
+            found = together(name_in(group), snapshot, [*filter(None, (told,)), *others.about(group)])
             if others.incomplete and isinstance(found, Heard) and found.acknowledged:
                 found = Unsure()
-            news.append(self._difference(group, found, versions(snapshot)))
-        return tuple(each for each in news if each is not None)
+            news = self._difference(group, found, versions(snapshot))
+            yield () if news is None else (news,)
+        self._confide(here)
 
     def _difference(self, group: str, found: Heard | Unsure, listeners: Mapping[str, str]) -> Heard | None:
         basis = self._bases.setdefault(group, Basis(None, listeners))

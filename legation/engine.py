@@ -86,7 +86,7 @@ class Engine:
         self.standing = Standing(self.hub, around.proxies, around.port_offset)
         self.standing.others = around.others
         self._announcer = Announcer(self.standing)
-        self._pump = Pump(workbench, (self._take, self._telemetry.take, *takers))
+        self._pump = Pump(workbench, (self._offer, self._tell, self._telemetry.take, *takers))
         self._quarantine = Quarantine(self._pump.put)
         self._overtime = Overtime(lambda: self._pump.running)
         self.standing.overdue = self._overtime.findings
@@ -145,11 +145,13 @@ class Engine:
         [number] = await opened(doors, others, f"--xds {xds}")
         self._log.info("xDS port", address=str(HostPort(xds.host, number)))
 
-    def _take(self, outcome: Outcome) -> None:
+    def _offer(self, outcome: Outcome) -> None:
         self._quarantine.take(outcome)
         concerned = self._offers.offer(outcome.snapshots, outcome.cause)
         if self._traces:
             self._traces.tracer.offered(outcome, concerned)
+
+    def _tell(self, outcome: Outcome) -> None:
         self.standing.take(outcome)
         self._announcer.announce(outcome.news)
         trust_news.log(outcome.roots)

@@ -17,6 +17,7 @@ from typing import NamedTuple, TypeVar
 from msgspec import Struct, structs
 
 from legation.change import Put, Stated, written
+from legation.checks.findings import Finding, Told
 from legation.collection import undisturbed
 from legation.deliveries import Heard, delivery
 from legation.notebook import Judged, Notebook
@@ -93,6 +94,7 @@ class Outcome(Struct, frozen=True, eq=False):
     seconds: float
     judged: Mapping[Ref, Judged] = MappingProxyType({})
     news: frozenset[Ref] = frozenset()  # whose status or generation is not that of the outcome before
+    found: tuple[Finding, ...] = ()  # what objects say is wrong with them
     proxies: Mapping[Name, Wanted | None] = MappingProxyType({})
     effort: Effort = Effort()
     records: tuple[Changed, ...] = ()  # what the batch changed of what backends prove
@@ -120,6 +122,7 @@ class Workbench:
         self._publisher = Publisher()
         self._follower = Follower()
         self._notebook = Notebook()
+        self._told = Told()
         self._proxies: Table[Wanted | None] = Table(self.world.memory, wanted)
         self._served: Mapping[Name, Resources] = MappingProxyType({})
         self._before: dict[Ref, HttpRoute] = {}  # what routes said before their last change
@@ -162,6 +165,7 @@ class Workbench:
             took,
             kept.judged,
             kept.news,
+            self._told.take(kept.statuses, kept.news),
             proxies.values,
             self._effort(batch, begun),
             records,
@@ -311,6 +315,7 @@ class Pump:
                 outcome = structs.replace(outcome, cause=Cause(next(self._numbers), min(times)))
             for take in self._takers:
                 take(outcome)
+                await asyncio.sleep(0)  # of what is large, each takes some milliseconds of the loop
 
     async def ask(self, question: Callable[[World], T]) -> T:
         """Answer about the world between two batches; what was asked is forgotten with the next one."""

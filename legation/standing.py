@@ -1,7 +1,7 @@
 """How things stand: what the admin port, the commands and the metrics show of a running process."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.metadata import version
 from time import monotonic
 from types import MappingProxyType
 
@@ -9,13 +9,14 @@ import msgspec
 from msgspec import Struct, structs
 
 from legation.addresses import HostPort
-from legation.checks.findings import Finding, Told, together
+from legation.checks.findings import Finding, together
 from legation.contact import Stale
 from legation.manifests import Problem
 from legation.peers import Others, alone
 from legation.proxies.handshakes import Handshakes, counted
 from legation.proxies.local import Proxy
 from legation.pump import Outcome
+from legation.telling import RELEASE
 from legation.written_status import PENDING, Condition, Listener, read_status
 from translator.names import Name, Ref
 from translator.rules.gateways import CONTROLLER
@@ -112,8 +113,6 @@ class Standing:
         """Begin with nothing read."""
         self.outcome = Outcome({}, {}, {}, 0.0)
         self.problems: tuple[Problem, ...] = ()
-        self._told = Told()
-        self._found: tuple[Finding, ...] = ()
         self.ready = False
         self.lacks: Callable[[], str] = str  # what a first translation waits for, in words
         self.overdue: Callable[[], tuple[Finding, ...]] = tuple  # what is wrong now, whatever was translated
@@ -125,40 +124,48 @@ class Standing:
 
     def take(self, outcome: Outcome) -> None:
         """Take what a batch led to."""
-        self._found = self._told.take(outcome.statuses, outcome.news)
         self.outcome = outcome
         self.ready = True
 
     def found(self) -> tuple[Finding, ...]:
         """Say what is wrong now."""
-        return (*together(self.problems, self._found, self.outcome.broken), *self.overdue())
+        return (*together(self.problems, self.outcome.found, self.outcome.broken), *self.overdue())
 
-    def connected(self) -> list[Connected]:
-        """Say which Envoys are connected."""
-        return self._hub.connected()
+    async def connected(self) -> list[Connected]:
+        """Say which Envoys are connected, letting others have their turn in between."""
+        found = list[Connected]()
+        for group in self._hub.groups():
+            found += self._hub.connected_of(group)
+            await asyncio.sleep(0)
+        return found
 
     def gateways(
         self, counters: Counters = NOTHING_COUNTED, envoys: Sequence[Connected] | None = None
     ) -> tuple[Gateway, ...]:
         """Say how each Gateway stands, and what its Envoy counted if somebody asked it."""
-        envoys = self.connected() if envoys is None else envoys
+        envoys = self._hub.connected() if envoys is None else envoys
         proxies = self._proxies()
         refs = sorted(ref for ref in self.outcome.statuses if ref.kind == "Gateway")
-        gateways = (self.gateway(ref, envoys, proxies.get(ref.name)) for ref in refs)
+        by_group = dict[str, list[Connected]]()
+        for each in envoys:
+            by_group.setdefault(each.envoy.group, []).append(each)
+        gateways = (self.gateway(ref, by_group.get(str(ref.name), ()), proxies.get(ref.name)) for ref in refs)
         found = (self._handshakes(ref.name, counters.get(ref.name, {})) for ref in refs)
         return tuple(
             structs.replace(gateway, handshakes=shaken)
             for gateway, shaken in zip(gateways, found, strict=True)
         )
 
-    def overview(self, counters: Counters = NOTHING_COUNTED) -> Overview:
+    def overview(
+        self, counters: Counters = NOTHING_COUNTED, envoys: Sequence[Connected] | None = None
+    ) -> Overview:
         """Say everything at once."""
         statuses = self.outcome.statuses
         routes = tuple(_attached(ref, statuses[ref]) for ref in sorted(statuses) if ref.kind in ROUTES)
         policies = (ref for ref in sorted(statuses) if ref.kind == "BackendTLSPolicy")
         told = tuple(_attached(ref, statuses[ref]) for ref in policies)
-        gateways, stale = self.gateways(counters), self.stale()
-        return Overview(version("legation"), self.ready, gateways, routes, told, self.found(), stale)
+        gateways, stale = self.gateways(counters, envoys), self.stale()
+        return Overview(RELEASE, self.ready, gateways, routes, told, self.found(), stale)
 
     def _handshakes(self, gateway: Name, counters: Mapping[str, int]) -> tuple[Handshakes, ...]:
         snapshot = self.outcome.snapshots.get(str(gateway))

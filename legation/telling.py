@@ -46,13 +46,14 @@ class Telling(Struct, frozen=True):
 
 def tell(hub: Hub) -> dict[str, Telling]:
     """Say it of every Gateway that has an Envoy here."""
-    by_group: dict[str, list[Connected]] = {}
-    for connected in hub.connected({LDS}):
-        by_group.setdefault(connected.envoy.group, []).append(connected)
-    return {
-        group: _of_one(hub.snapshot(group), envoys, hub.clock() - ARRIVES_WITHIN)
-        for group, envoys in by_group.items()
-    }
+    told = {group: tell_of(hub, group) for group in hub.groups()}
+    return {group: telling for group, telling in told.items() if telling is not None}
+
+
+def tell_of(hub: Hub, group: str) -> Telling | None:
+    """Say it of one Gateway, if it has an Envoy here."""
+    envoys = hub.connected_of(group, {LDS})
+    return _of_one(hub.snapshot(group), envoys, hub.clock() - ARRIVES_WITHIN) if envoys else None
 
 
 def holds(telling: Telling, holding: Holding, wanted: Mapping[str, str]) -> bool:

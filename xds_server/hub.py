@@ -153,9 +153,17 @@ class Hub:
         """What is offered now, by group."""
         return {name: group.snapshot for name, group in self._groups.items() if group.snapshot is not None}
 
+    def groups(self) -> frozenset[str]:
+        """Whoever is offered something, or asks for it."""
+        return frozenset(self._groups)
+
     def connected(self, types: Collection[str] = KNOWN) -> list[Connected]:
         """Every Envoy with what it holds now of these types."""
-        seats = [seat for group in self._groups.values() for seat in group.seats.values()]
+        return [each for group in self._groups for each in self.connected_of(group, types)]
+
+    def connected_of(self, group: str, types: Collection[str] = KNOWN) -> list[Connected]:
+        """The same, of one group."""
+        seats = self._groups[group].seats.values() if group in self._groups else ()
         return [
             Connected(s.stream.envoy, s.address, s.since, s.stream.holdings(types), dict(s.stream.rejections))
             for s in seats

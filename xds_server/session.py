@@ -288,6 +288,8 @@ class Session:
 
     def held_back(self, snapshot: Snapshot) -> int:
         """How many names have content now that the client refused."""
+        if not self._refused:
+            return 0
         desired = ((snapshot.find(self.type_url, name), versions) for name, versions in self._refused.items())
         return sum(entry is not None and entry.version in versions for entry, versions in desired)
 

@@ -23,6 +23,7 @@ class Expiries:
     def __init__(self, ends: Callable[[], Ends]) -> None:
         """Look it up there."""
         self._ends = ends
+        self._last: tuple[Ends, dict[Labels, float]] | None = None  # which lasts from change to change
 
     def collect(self) -> Iterable[Metric]:
         """Name what ends first; of all others, say for each Gateway when the first one ends."""
@@ -31,7 +32,10 @@ class Expiries:
             "When the first of the certificates ends that are believed or shown",
             labels=["gateway", "kind", "name"],
         )
-        for labels, end in sorted(told(self._ends()).items()):
+        ends = self._ends()
+        if self._last is None or self._last[0] is not ends:
+            self._last = ends, told(ends)
+        for labels, end in sorted(self._last[1].items()):
             family.add_metric(labels, end)
         return [family]
 

@@ -2,7 +2,6 @@
 
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable
-from importlib.metadata import version
 
 from msgspec import Struct
 from prometheus_client.core import GaugeMetricFamily, Metric
@@ -11,6 +10,7 @@ from legation.admin.metrics import short, since
 from legation.admin.series import OTHERS, few, gauge, gauges, own
 from legation.proofs.hops import degraded
 from legation.standing import Standing
+from legation.telling import RELEASE
 from legation.written_status import Condition, read_status
 from xds_server.hub import Hub
 
@@ -32,7 +32,7 @@ class StandingGauges:
         for snapshot in outcome.snapshots.values():
             offered.update({short(each): len(named) for each, named in snapshot.entries.items()})
         return (
-            gauges("legation_build_info", "The version", "version", {version("legation"): 1}),
+            gauges("legation_build_info", "The version", "version", {RELEASE: 1}),
             gauge("legation_ready", "Whether everything was read and translated", self._standing.ready),
             gauges("legation_gateways", "Gateways of ours", "programmed", programmed),
             gauges("legation_findings", "What somebody should look at", "group", groups),

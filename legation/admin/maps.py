@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
-from importlib.metadata import version
 from time import time
 
 import msgspec
@@ -24,6 +23,7 @@ from legation.proofs.trust import Trusted, trusted
 from legation.proofs.trust import as_json as trust_as_json
 from legation.proxies.handshakes import Handshakes
 from legation.standing import Counters, Envoy, LastNack, Process, Standing
+from legation.telling import RELEASE
 from translator.advice.everything import ASKED, answered
 from translator.names import Name, Ref
 from translator.world import World
@@ -132,9 +132,7 @@ class Maps:
             known = (each for each in summaries(world) if _gateway_ref(each.name) in statuses)
             gateways = tuple(_gateway_now(standing, each) for each in known)
             left_out = max(0, len(found) - MOST_FINDINGS)
-            return msgspec.json.encode(
-                Now(version("legation"), ready, gateways, found[:MOST_FINDINGS], left_out)
-            )
+            return msgspec.json.encode(Now(RELEASE, ready, gateways, found[:MOST_FINDINGS], left_out))
 
         return await self._told(request, now, "nothing")
 
@@ -177,7 +175,7 @@ class Maps:
     async def _envoys(self, request: web.Request) -> web.Response:
         async def make() -> bytes:
             counters = await self._count()
-            connected = self._standing.connected()
+            connected = await self._standing.connected()
             return await asyncio.to_thread(_envoys_now, self._standing, connected, counters)
 
         return _answered(request, await self._envoys_now.answer(request.path, object(), make))

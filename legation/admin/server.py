@@ -1,5 +1,6 @@
 """The admin port: health, readiness, metrics, and how things stand as JSON. No key material is ever on it."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from http import HTTPStatus
@@ -118,8 +119,9 @@ class AdminPort:
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def _status(self, _: web.Request) -> web.Response:
-        overview = self._standing.overview(await self._count())
-        return web.Response(body=as_json(overview), content_type="application/json")
+        counters, connected = await self._count(), await self._standing.connected()
+        body = await asyncio.to_thread(lambda: as_json(self._standing.overview(counters, connected)))
+        return web.Response(body=body, content_type="application/json")
 
 
 @asynccontextmanager

@@ -46,8 +46,8 @@ class Tools:
         )
 
     async def _explain(self, request: web.Request) -> web.Response:
-        outcome = self._standing.outcome
-        seen = Seen(outcome.statuses, outcome.snapshots, tuple(self._standing.connected()))
+        connected, outcome = await self._standing.connected(), self._standing.outcome
+        seen = Seen(outcome.statuses, outcome.snapshots, tuple(connected))
         return await self._told(request, partial(_explained, read_question(request.query_string), seen))
 
     async def _names(self, request: web.Request) -> web.Response:

@@ -54,7 +54,8 @@ class Plant:
 
     def take(self, outcome: Outcome) -> None:
         """Let everyone know of a batch."""
-        self.engine._take(outcome)
+        self.engine._offer(outcome)
+        self.engine._tell(outcome)
         self.engine._telemetry.take(outcome)
 
     def connect(self, group: str, node: str) -> Seat:

@@ -264,6 +264,25 @@ async def test_whoever_asks_is_answered_by_whole_batches() -> None:
         running.cancel()
 
 
+async def test_others_have_their_turn_between_those_who_take_an_outcome() -> None:
+    turns, done = list[str](), asyncio.Event()
+
+    def first(_: Outcome) -> None:
+        turns.append("first")
+        asyncio.get_running_loop().call_soon(turns.append, "somebody else")
+
+    def second(_: Outcome) -> None:
+        turns.append("second")
+        done.set()
+
+    pump = Pump(Workbench(), (first, second))
+    running = asyncio.create_task(pump.run())
+    pump.put([the_time()])
+    await asyncio.wait_for(done.wait(), 20)
+    running.cancel()
+    assert turns == ["first", "somebody else", "second"]
+
+
 async def test_whoever_asks_and_leaves_keeps_others_waiting_until_the_question_ends() -> None:
     entered, may_end = threading.Event(), threading.Event()
     pump = Pump(Workbench(), ())
