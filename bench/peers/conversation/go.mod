@@ -1,0 +1,3 @@
+module legation.dev/bench/conversation
+
+go 1.26.0

@@ -1,0 +1,173 @@
+"""What an Envoy would do with what it is given, whatever its clusters are called and however they are cut.
+
+Two control planes serve the same if their portraits are equal: for each host and path the same header is set,
+and each endpoint gets the same share of the requests, behind the same TLS.
+"""
+
+import base64
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from hashlib import sha256
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from envoy.config.cluster.v3 import cluster_pb2
+from envoy.config.endpoint.v3 import endpoint_pb2
+from envoy.config.route.v3 import route_components_pb2, route_pb2
+from envoy.extensions.transport_sockets.tls.v3 import secret_pb2, tls_pb2
+
+from translator.envoy.upstream_tls import proved_name
+from xds_server.snapshot import CDS, EDS, RDS, SDS
+
+MESSAGES = MappingProxyType({
+    CDS: cluster_pb2.Cluster,
+    EDS: endpoint_pb2.ClusterLoadAssignment,
+    RDS: route_pb2.RouteConfiguration,
+    SDS: secret_pb2.Secret,
+})  # fmt: skip
+SOCKET_MATCH = "envoy.transport_socket_match"
+
+Key = tuple[str, str, str]  # the group of Envoys, the type and the name of a resource
+Dump = Mapping[Key, bytes]
+
+
+class Place(NamedTuple):
+    """Which requests."""
+
+    group: str
+    host: str
+    path: str
+
+
+class Proof(NamedTuple):
+    """What opens TLS, and what must be proved."""
+
+    sni: str
+    names: frozenset[str]
+    roots: str  # a digest
+
+
+class Leg(NamedTuple):
+    """One endpoint that requests go to."""
+
+    address: str
+    share: Fraction
+    tls: Proof | None
+
+
+class Treatment(NamedTuple):
+    """What becomes of a request."""
+
+    headers: frozenset[tuple[str, str]]
+    legs: frozenset[Leg]
+
+
+Portrait = Mapping[Place, Treatment]
+
+
+def read(dump: Path) -> Dump:
+    """Read what a control plane was asked to write."""
+    lines = (line.split("\t") for line in dump.read_text().splitlines())
+    return {(group, type_url, name): base64.b64decode(body) for group, type_url, name, body in lines}
+
+
+def portrait(dump: Dump) -> Portrait:
+    """Say what becomes of every request."""
+    return {
+        place: treatment
+        for group, resources in _by_group(dump).items()
+        for table in resources[RDS].values()
+        for place, treatment in _of_table(group, table, _Reader(resources))
+    }
+
+
+def _by_group(dump: Dump) -> dict[str, dict[str, dict[str, Any]]]:
+    groups: dict[str, dict[str, dict[str, Any]]] = defaultdict(lambda: {each: {} for each in MESSAGES})
+    for (group, type_url, name), body in dump.items():
+        if type_url in MESSAGES:
+            groups[group][type_url][name] = MESSAGES[type_url].FromString(body)
+    return groups
+
+
+def _of_table(group: str, table: Any, reader: "_Reader") -> Iterator[tuple[Place, Treatment]]:  # noqa: ANN401  of protobuf
+    for host in table.virtual_hosts:
+        for domain in host.domains:
+            if domain.partition(":")[0] == domain:  # not the same host with a port
+                for route in host.routes:
+                    if route.HasField("route"):
+                        yield Place(group, domain, _path(route.match)), reader.treatment(route)
+
+
+def _path(match: route_components_pb2.RouteMatch) -> str:
+    """Write what is matched; `/a` and all below it may be said in several ways."""
+    kind = match.WhichOneof("path_specifier")
+    written: str = match.safe_regex.regex if kind == "safe_regex" else getattr(match, kind)
+    return written.removesuffix(r"((\/).*)?")
+
+
+class _Reader:
+    """Follows the names of one group's resources."""
+
+    def __init__(self, resources: Mapping[str, Mapping[str, Any]]) -> None:
+        self._resources = resources
+        self._known: dict[str, list[Leg]] = {}
+
+    def treatment(self, route: Any) -> Treatment:  # noqa: ANN401  of protobuf
+        parts = route.route.weighted_clusters.clusters
+        weights = {each.name: Fraction() for each in parts} or {route.route.cluster: Fraction(1)}
+        for each in parts:
+            weights[each.name] += Fraction(each.weight.value, sum(other.weight.value for other in parts))
+        shares: dict[tuple[str, Proof | None], Fraction] = defaultdict(Fraction)
+        for name, weight in weights.items():
+            for leg in self._legs(name):
+                shares[leg.address, leg.tls] += leg.share * weight
+        legs = frozenset(Leg(address, share, tls) for (address, tls), share in shares.items())
+        said = [
+            *route.request_headers_to_add,
+            *(one for each in parts for one in each.request_headers_to_add),
+        ]
+        return Treatment(frozenset((each.header.key.lower(), each.header.value) for each in said), legs)
+
+    def _legs(self, name: str) -> list[Leg]:
+        if name not in self._known:
+            self._known[name] = list(self._read_cluster(self._resources[CDS][name]))
+        return self._known[name]
+
+    def _read_cluster(self, cluster: Any) -> Iterator[Leg]:  # noqa: ANN401  of protobuf
+        placed = cluster.load_assignment
+        if cluster.type == cluster_pb2.Cluster.EDS:
+            placed = self._resources[EDS][cluster.eds_cluster_config.service_name or cluster.name]
+        weights = [max(each.load_balancing_weight.value, 1) for each in placed.endpoints]
+        for locality, weight in zip(placed.endpoints, weights, strict=True):
+            for each in locality.lb_endpoints:
+                at = each.endpoint.address.socket_address
+                share = Fraction(weight, sum(weights)) / len(locality.lb_endpoints)
+                yield Leg(f"{at.address}:{at.port_value}", share, self._tls(cluster, locality, each))
+
+    def _tls(self, cluster: Any, *marked: Any) -> Proof | None:  # noqa: ANN401  of protobuf
+        marks = [each.metadata.filter_metadata for each in marked]
+        said = [each[SOCKET_MATCH] for each in marks if SOCKET_MATCH in each]
+        for possible in cluster.transport_socket_matches:
+            if possible.match in said:
+                return self._proof(possible.transport_socket.typed_config)
+        if cluster.HasField("transport_socket"):
+            return self._proof(cluster.transport_socket.typed_config)
+        return None
+
+    def _proof(self, typed: Any) -> Proof | None:  # noqa: ANN401  of protobuf
+        context = tls_pb2.UpstreamTlsContext()
+        if not typed.Unpack(context):
+            return None
+        both = context.common_tls_context.combined_validation_context
+        trust = both.default_validation_context
+        names = frozenset(
+            each.matcher.exact or proved_name(each) for each in trust.match_typed_subject_alt_names
+        )
+        return Proof(context.sni, names, self._roots(both.validation_context_sds_secret_config.name))
+
+    def _roots(self, secret: str) -> str:
+        trusted = self._resources[SDS][secret].validation_context.trusted_ca
+        pem: bytes = trusted.inline_bytes or trusted.inline_string.encode()
+        return sha256(pem.strip()).hexdigest()

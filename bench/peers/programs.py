@@ -1,0 +1,30 @@
+"""The peers' programs, built from the Go modules beside this one and kept where those of a cluster are."""
+
+from pathlib import Path
+
+from bench.peers.side import Peer
+from e2e.cluster.build import Module, Programs
+from e2e.cluster.place import here
+
+HERE = Path(__file__).parent
+CONVERSATION = HERE / "conversation"
+GATEWAY = "envoy-gateway"  # as users start it
+TRANSLATION = "envoy-gateway-translation"
+MODULES = (
+    Module(
+        HERE / "envoy_gateway",
+        {TRANSLATION: ".", GATEWAY: "github.com/envoyproxy/gateway/cmd/envoy-gateway"},
+        (CONVERSATION,),
+    ),
+)
+
+
+def programs() -> Programs:
+    """Give the programs; each is built when somebody first asks for it."""
+    return Programs(here().programs, MODULES)
+
+
+def envoy_gateway() -> Peer:
+    """Envoy Gateway, between its informers and its xDS port."""
+    command = str(programs().path(TRANSLATION))
+    return Peer("Envoy Gateway", "gateway.envoyproxy.io/gatewayclass-controller", (command,))
