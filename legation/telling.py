@@ -3,7 +3,6 @@
 What is told is bounded, however many Envoys there are: they are told by what they hold, and not one by one.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
 
@@ -107,5 +106,5 @@ def _refused(envoy: Connected, snapshot: Snapshot | None) -> Iterator[Refused]:
 
 def _about(name: str, error: str) -> str:
     """Take what an error says about one resource out of what it says about several."""
-    found = re.search(rf"{re.escape(name)}: (?P<words>[^\n]+)", error)
-    return found["words"].strip() if found else error.strip()
+    words, _, _ = error.partition(f"{name}: ")[2].partition("\n")
+    return words.strip() or error.strip()

@@ -174,6 +174,10 @@ class Memory:
             cell = self._cells[key] = Cell(question, names)
         return cell
 
+    def knows(self, question: Callable[..., Any], *names: Any) -> bool:
+        """Say whether a result is kept."""
+        return (question, names) in self._cells
+
     def touch(self, question: Callable[..., Any], *names: Any) -> None:
         """Say that an input may have changed: it and all that was made from it turn stale."""
         assert not self._running, "nothing is put while a query runs"

@@ -9,6 +9,8 @@ from translator.names import Name
 
 T = TypeVar("T")
 
+FEW = 64  # points of a fact, for which it is not worth looking who still asks about them
+
 
 class Index(Generic[T]):
     """A relation, declared next to the rule that needs it: the keys under which an object is found."""
@@ -38,6 +40,7 @@ class World:
         self._names: dict[type, list[Name]] = {}
         self._facts: dict[Fact[Any], Any] = {}
         self._points: dict[Fact[Any], list[Any]] = {}  # those that somebody asked about, in order
+        self._asked: dict[Fact[Any], int] = {}  # how many of them, when that was looked at last
         self._indexes: dict[type, list[Index[Any]]] = {}
         self._members: dict[Index[Any], dict[Hashable, list[Name]]] = {}
         for index in indexes:
@@ -130,6 +133,13 @@ class World:
         place = bisect_left(points, point)
         if place == len(points) or points[place] != point:
             points.insert(place, point)
+            if len(points) >= 2 * self._asked.get(fact, FEW):
+                self._forget(fact, points)
+
+    def _forget(self, fact: Fact[Any], points: list[Any]) -> None:
+        """Let go of points that nobody asks about any more: some would be reached in ten years."""
+        points[:] = [point for point in points if self.memory.knows(_reached, fact, point)]
+        self._asked[fact] = max(FEW, len(points))
 
     def _relate(self, index: Index[T], name: Name, before: T | None, after: T | None) -> None:
         old = frozenset(index.keys(before)) if before is not None else frozenset()

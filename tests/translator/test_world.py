@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from msgspec import Struct
 
-from translator.memo import query
+from translator.memo import Table, query
 from translator.names import Name
-from translator.world import Fact, Index, World
+from translator.world import FEW, Fact, Index, World
 
 
 class Shop(Struct, frozen=True):
@@ -246,3 +246,19 @@ class AnyShops(RuleBasedStateMachine):
 
 AnyShops.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
 test_any_sequence_of_puts_leaves_what_was_put = AnyShops.TestCase
+
+
+@query
+def has_struck(world: World, hour: int) -> bool:
+    return world.reached(HOUR, hour)
+
+
+def test_points_that_nobody_asks_about_any_more_are_forgotten_and_the_others_are_not() -> None:
+    world, lasting = a_world(), 10**6
+    table = Table(world.memory, has_struck)
+    for hour in range(100, 100 + 10 * FEW):
+        table.keep(frozenset({hour, lasting}), world)
+        world.memory.sweep()
+        assert len(world._points[HOUR]) < 2 * FEW
+    world.state(HOUR, lasting)
+    assert table.keep(frozenset({lasting}), world).values == {lasting: True}
