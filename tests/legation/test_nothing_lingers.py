@@ -55,7 +55,7 @@ class Parts:
         bench = self.workbench
         memory = {"memory": len(bench.world.memory)}
         objects = {kind.__name__: len(found) for kind, found in bench.world._objects.items() if found}
-        parts = (bench.world, bench._notebook, bench._publisher, bench._translator, self.standing._told)
+        parts = (bench.world, bench._notebook, bench._publisher, bench._translator, bench._told)
         tables = {f"{type(part).__name__}{name}": size for part in parts for name, size in _tables(part)}
         return memory | objects | tables | {"found": len(self.standing.found())}
 
