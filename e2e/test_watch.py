@@ -17,7 +17,6 @@ from e2e.cluster.network import NODE_ADDRESS
 from e2e.cluster.own import Own
 from e2e.cluster.place import here
 from e2e.kubectl import apply, kubectl
-from e2e.link import Link, linked
 from e2e.outages import away, paused
 from e2e.watched import SETTLED_WITHIN, Scene, becomes, define, fails, held, meanwhile, undefine
 from k8s_watch.answers import Bookmark, Page
@@ -28,6 +27,7 @@ from k8s_watch.list_watch import List, Watch
 from k8s_watch.reader import Limits, Reader, Where
 from k8s_watch.writer import Writer
 from tests.k8s_watch.listener import Widget
+from tests.link import Link, linked
 
 PORT = 6443
 SILENCE = 4.0  # seconds without a byte until a watch is given up, in tests that wait for that

@@ -124,7 +124,12 @@ def _runtime() -> Fields:
 
 
 def _dynamic() -> BootstrapDynamicResources:
-    ads = ConfigSource(ads=AggregatedConfigSource(), resource_api_version=ApiVersion.V3)
+    """Ask for everything, and wait for it: an Envoy that was told nothing must not count as ready."""
+    ads = ConfigSource(
+        ads=AggregatedConfigSource(),
+        resource_api_version=ApiVersion.V3,
+        initial_fetch_timeout=timedelta(),
+    )
     return BootstrapDynamicResources(
         lds_config=ads,
         cds_config=ads,

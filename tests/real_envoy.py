@@ -66,7 +66,7 @@ async def running_envoy(
         (home / "bootstrap.json").write_text(json.dumps({"admin": EPHEMERAL_ADMIN, **bootstrap}))
         with (home / "log").open("wb") as log:
             process = await asyncio.create_subprocess_exec(
-                *_command(home), *arguments, stdout=log, stderr=log, cwd=home
+                *_command(home, arguments), stdout=log, stderr=log, cwd=home
             )
         try:
             running = await _started(process, home)
@@ -84,10 +84,11 @@ async def until(holds: Callable[[], Awaitable[bool]], within: float = 20.0) -> N
             await asyncio.sleep(LOOK_AGAIN_AFTER)
 
 
-def _command(home: Path) -> list[str]:
-    options = ["--concurrency", "1", "--disable-hot-restart", "--log-level", "warning"]
+def _command(home: Path, arguments: tuple[str, ...]) -> list[str]:
+    alone = () if "--restart-epoch" in arguments else ("--disable-hot-restart",)
+    options = ["--concurrency", "1", "--log-level", "warning"]
     paths = ["-c", str(home / "bootstrap.json"), "--admin-address-path", str(home / "admin")]
-    return [str(ENVOY), *options, *paths]
+    return [str(ENVOY), *options, *alone, *paths, *arguments]
 
 
 async def _started(process: asyncio.subprocess.Process, home: Path) -> RunningEnvoy:
