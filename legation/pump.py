@@ -190,9 +190,16 @@ class Workbench:
         """Say what differs in what is proved; a mistake of ours there costs lines of the record only."""
         try:
             found = self._follower.take(self._publisher.moves, gateways)
+            self._follower.forget(self._gone(batch))
             return found, changed(self.world, found.hops, batch, datetime.now(UTC)), {}
         except Exception as bug:  # noqa: BLE001  # nobody is served less for it
             return ProofChanges(ends=self._last.ends), (), {"the audit record": Mistake(bug)}
+
+    def _gone(self, batch: Batch) -> frozenset[Ref]:
+        """Name the objects that a batch took away."""
+        taken = (each for each in batch if isinstance(each, Put) and each.thing is None)
+        gone = (each for each in taken if self.world.standing(each.kind, each.name) is None)
+        return frozenset(Ref(each.kind.__name__, each.name) for each in gone)
 
     def _doubts(self, gateways: Mapping[Name, Resources]) -> bool:
         """Call no Gateway programmed whose listeners are others than those its Envoys took."""
@@ -245,8 +252,6 @@ class Workbench:
             self._remember(Ref(kind.__name__, name), goes=thing is None)
         self.world.put(kind, name, thing)
         self._notebook.touch(Ref(kind.__name__, name))
-        if thing is None:
-            self._follower.forget(Ref(kind.__name__, name))
         if isinstance(thing, Gateway) and self._asks_envoys:
             self._await_envoys(name, thing)
         if kind is Gateway and thing is None:

@@ -4,7 +4,7 @@ Costs what moved: a cluster or a trust that is the same object as before is not 
 are. All that is kept is which clusters go by which trust, and when what is served ends.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
@@ -90,9 +90,9 @@ class Follower:
         begun, self._begun = self._begun, True
         return ProofChanges(tuple(hops), roots if begun else (), self._ends)
 
-    def forget(self, owner: Ref) -> None:
-        """Let go of what an object that is gone trusted."""
-        for name in [each for each in self._lost if owner_of(each) == owner] if self._lost else ():
+    def forget(self, owners: Collection[Ref]) -> None:
+        """Let go of what objects trusted that are gone."""
+        for name in [each for each in self._lost if owner_of(each) in owners] if owners else ():
             del self._lost[name]
 
     def _follow(self, gateway: str, clusters: Moved) -> None:

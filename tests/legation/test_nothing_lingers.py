@@ -1,5 +1,6 @@
 """However much comes and goes, nothing of it stays: every table is as large afterwards as it was before."""
 
+import json
 from collections.abc import Iterator, Sized
 
 from legation.announce import Announcer
@@ -8,6 +9,7 @@ from legation.folder import Folder, read
 from legation.pump import Kept, Workbench
 from legation.standing import Standing
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
+from tests.pki import Authority
 from translator.names import Name
 from xds_server.hub import Hub
 
@@ -22,7 +24,12 @@ kind: BackendTLSPolicy
 metadata: {{name: p{number}, namespace: shop}}
 spec:
   targetRefs: [{{group: "", kind: Service, name: store}}]
-  validation: {{hostname: store.test, wellKnownCACertificates: System}}
+  validation: {{hostname: store.test, caCertificateRefs: [{{group: "", kind: ConfigMap, name: c{number}}}]}}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {{name: c{number}, namespace: shop}}
+data: {{ca.crt: {roots}}}
 """
 SET = """\
 apiVersion: gateway.networking.k8s.io/v1
@@ -32,6 +39,10 @@ spec:
   parentRef: {{name: e{number}}}
   listeners: [{{name: more, port: {port}, protocol: HTTP}}]
 """
+
+
+def policy(number: int) -> str:
+    return POLICY.format(number=number, roots=json.dumps(Authority("roots").pem))
 
 
 class Parts:
@@ -55,7 +66,14 @@ class Parts:
         bench = self.workbench
         memory = {"memory": len(bench.world.memory)}
         objects = {kind.__name__: len(found) for kind, found in bench.world._objects.items() if found}
-        parts = (bench.world, bench._notebook, bench._publisher, bench._translator, bench._told)
+        parts = (
+            bench.world,
+            bench._notebook,
+            bench._publisher,
+            bench._translator,
+            bench._told,
+            bench._follower,
+        )
         tables = {f"{type(part).__name__}{name}": size for part in parts for name, size in _tables(part)}
         return memory | objects | tables | {"found": len(self.standing.found())}
 
@@ -74,7 +92,7 @@ def _tables(part: object) -> Iterator[tuple[str, int]]:
 def test_of_gateways_routes_sets_and_policies_that_went_nothing_stays() -> None:
     parts = Parts()
     parts.edit(LASTING)
-    parts.edit(together(LASTING, gateway("edge", 80)), Heard(EDGE, acknowledged=True))
+    parts.edit(together(LASTING, gateway("edge", 80), policy(ROUNDS)), Heard(EDGE, acknowledged=True))
     parts.edit(LASTING)
     before = parts.sizes()
     for number in range(ROUNDS):
@@ -85,7 +103,7 @@ def test_of_gateways_routes_sets_and_policies_that_went_nothing_stays() -> None:
                 route(f"r{number}-{each}", "none", host=f"h{each}.test", parent=edge.name)
                 for each in range(3)
             ),
-            POLICY.format(number=number),
+            policy(number),
             SET.format(number=number, port=9000 + number),
         ]
         parts.edit(together(LASTING, *passing), Heard(edge, acknowledged=True), Kept(edge, "no room"))
