@@ -5,7 +5,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import grpc
 from envoy.service.discovery.v3 import discovery_pb2
@@ -22,6 +22,8 @@ from xds_server.report import Envoy, TurnedAway
 SERVICE = "envoy.service.discovery.v3.AggregatedDiscoveryService"
 LONGEST_ERROR = 4_096
 OWNER_ONLY = 0o177
+AT_ONCE = 4  # conversations that are gone on with before the event loop has its turn again
+T = TypeVar("T")
 OPTIONS = (
     ("grpc.so_reuseport", 0),  # a second server on the port is a mistake to be told of
     ("grpc.max_send_message_length", -1),
@@ -164,6 +166,7 @@ class Conversations:
     def __init__(self, hub: Hub, terms: Terms) -> None:
         self._hub = hub
         self._terms = terms
+        self._turns = asyncio.Semaphore(AT_ONCE)
         self._speaking: set[asyncio.Task[Ended | None]] = set()
 
     async def whole(self, _requests: object, call: Call) -> None:
@@ -208,7 +211,8 @@ class Conversations:
             return Ended(grpc.StatusCode.RESOURCE_EXHAUSTED, seat.reason)
         try:
             stays = lifetime(seat.since, self._terms.longest_connection)
-            return await self._talk(Conversation(self._hub, seat, wake, call, admit, stays), opening.ask)
+            conversation = Conversation(self._hub, seat, wake, call, admit, stays, self._turns)
+            return await self._talk(conversation, opening.ask)
         finally:
             self._hub.leave(seat)
 
@@ -244,12 +248,13 @@ class Conversation(Struct, frozen=True):
     call: Call
     admitted: Callable[[], Envoy | Ended]
     stays: Lifetime
+    turns: asyncio.Semaphore
 
     async def listen(self, opening: Ask | DeltaAsk) -> Ended | None:
         """Take requests in until the client has said all, or too much."""
         heard: Said | Ended | None = Said(opening, None)
         while isinstance(heard, Said):
-            refusal = self.hub.receive(self.seat, heard.ask)
+            refusal = await self._in_turn(partial(self.hub.receive, self.seat, heard.ask))
             if refusal is not None:
                 return Ended(grpc.StatusCode.RESOURCE_EXHAUSTED, refusal.reason)
             self.wake.set()
@@ -258,19 +263,31 @@ class Conversation(Struct, frozen=True):
 
     async def speak(self, control_plane: str) -> Ended | None:
         """Send the newest whenever the client has room, until it is shut out or was here for long enough."""
-        frame = whole_frame if self.seat.whole else delta_frame
         with suppress(grpc.aio.InternalError):  # the client went while we wrote
             while not isinstance(admitted := self.admitted(), Ended):
                 self.wake.clear()
-                while (response := self.hub.next(self.seat)) is not None:
-                    message = frame(response, control_plane)
-                    self.hub.sent(self.seat, response, len(message))
+                while (message := await self._in_turn(partial(self._next, control_plane))) is not None:
                     await self.call.write(message)
                 if self.stays.is_over(self.hub.clock(), settled=self.seat.stream.is_settled):
                     return None
                 await self._doze()
             return admitted
         return None
+
+    def _next(self, control_plane: str) -> bytes | None:
+        response = self.hub.next(self.seat)
+        if response is None:
+            return None
+        message = (whole_frame if self.seat.whole else delta_frame)(response, control_plane)
+        self.hub.sent(self.seat, response, len(message))
+        return message
+
+    async def _in_turn(self, work: Callable[[], T]) -> T:
+        """Work, and let whatever else the loop has to do go on before many others have worked as well."""
+        async with self.turns:
+            done = work()
+            await asyncio.sleep(0)
+            return done
 
     async def _doze(self) -> None:
         """Wait for news, but not for longer than until something is due without any."""

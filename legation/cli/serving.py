@@ -16,12 +16,14 @@ from legation.settings import RunSettings, Settings
 from legation.standing import Overview
 from legation.telemetry.logs import set_up_logs
 from legation.telemetry.otlp_settings import NotUnderstoodError, Traces, traces
+from legation.turns import give_way_soon
 from translator.rules.gateways import CONTROLLER
 
 
 def serve(settings: Settings) -> None:
     """Serve until there is a reason to stop."""
     set_up_logs(settings.log_format, verbose=settings.verbose)
+    give_way_soon()
     try:
         overview = asyncio.run(up(structs.replace(settings, traces=_traces())))
     except CannotStartError as error:
@@ -33,6 +35,7 @@ def serve(settings: Settings) -> None:
 def serve_cluster(settings: RunSettings) -> None:
     """Serve a cluster until a signal."""
     set_up_logs(settings.log_format, verbose=settings.verbose)
+    give_way_soon()
     try:
         asyncio.run(run(structs.replace(settings, traces=_traces())))
     except CannotStartError as error:

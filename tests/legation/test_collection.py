@@ -20,6 +20,14 @@ def test_nothing_is_collected_inside_and_again_afterwards() -> None:
     assert gc.isenabled()
 
 
+def test_who_begins_while_another_is_undisturbed_leaves_it_so() -> None:
+    with undisturbed():
+        with undisturbed():
+            pass
+        assert not gc.isenabled()
+    assert gc.isenabled()
+
+
 def test_a_failure_inside_leaves_the_collector_as_it_was() -> None:
     with pytest.raises(KeyError), undisturbed():
         raise KeyError

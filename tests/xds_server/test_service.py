@@ -20,7 +20,7 @@ from tests.pki import CLIENT, Authority
 from tests.xds_server.honest_envoy import GROUP, cluster, plain
 from xds_server.admission import Limits, Node, Peer, Refusal
 from xds_server.hub import Hub
-from xds_server.report import Report, TurnedAway
+from xds_server.report import Accepted, Report, Sent, TurnedAway
 from xds_server.service import SERVICE, Address, Terms, serve, serving
 from xds_server.snapshot import CDS, EDS, LDS, SDS, Resource, Snapshot
 
@@ -262,7 +262,7 @@ async def test_an_envoy_that_does_not_read_costs_one_message_and_then_gets_the_n
     big = 8 << 20
     server.publish(cds={"a": Resource(b"0" * big)}, sds={"s": plain("v1")})
     await slow.say(CDS)
-    await eventually(lambda: any(one.versions for one in server.hub.connected()))
+    await eventually(lambda: any(isinstance(each, Sent) for each in server.reports))
     for number in range(1, 5):
         server.publish(cds={"a": Resource(f"{number}".encode() * big)}, sds={"s": plain("v1")})
     await quick.say(SDS, "s")
@@ -381,6 +381,28 @@ async def test_a_socket_file_is_its_owners_alone(tmp_path: Path) -> None:
             await call.say(CDS)
             assert await call.bodies() == [cluster("v1").body]
     assert not path.exists()
+
+
+async def test_many_envoys_with_much_to_do_leave_others_their_turn() -> None:
+    """Whoever comes meanwhile is served after a few of them, and not after all."""
+    async with served() as server:
+        server.publish(cds={f"c{number}": cluster("v1") for number in range(500)})
+        calls = [server.call(DELTA) for _ in range(50)]
+        for call in calls:
+            await call.say(CDS)
+            await call.say(CDS, nonce=(await call.hear()).nonce)
+        await eventually(lambda: sum(isinstance(each, Accepted) for each in server.reports) == 50)
+        server.publish(cds={f"c{number}": cluster("v2") for number in range(500)})
+        turns = list[int]()
+        while (before := len(sent(server))) < 100:
+            await asyncio.sleep(0)
+            turns.append(len(sent(server)) - before)
+        assert max(turns) < 10
+        assert sum(turns) == 50
+
+
+def sent(server: Served) -> list[Sent]:
+    return [each for each in server.reports if isinstance(each, Sent)]
 
 
 @pytest.mark.rule(51)

@@ -1,0 +1,205 @@
+"""How late the event loop is while thousands of routes are built and a hundred Envoys are served.
+
+The delays are the product's own, as it tells Prometheus: `legation_loop_delay_seconds`. Routes come and go,
+Envoys have changes all the while, and somebody asks for metrics and for the status. Beside it a process that
+does nothing looks at its own loop in the same way: what the machine has it wait for is not the product's.
+`ROUTES=500` names another size.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+import tempfile
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+import aiohttp
+import msgspec
+import structlog
+from prometheus_client import CollectorRegistry
+from prometheus_client.parser import text_string_to_metric_families
+
+from bench.envoys import AT_ONCE, CLASS, GATEWAY, GATEWAYS, PAY, Envoy, change, connected
+from legation.admin.metrics import exposition
+from legation.telemetry.watchdog import Watchdog
+from tests.legation.running import free_port, serving
+
+ROUTES = int(os.environ.get("ROUTES", "5000"))
+ENVOYS = 100
+ROUNDS = 3
+BOUNDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)  # seconds
+LOOK = 1.0  # seconds between two questions of whoever collects metrics
+WITHIN = 600.0  # seconds for anything
+DELAYS = "legation_loop_delay_seconds"
+IDLE = "idle"
+
+
+class Seen(NamedTuple):
+    """What metrics say so far."""
+
+    looks: float  # at the event loop
+    late: dict[float, float]  # how many of them were no later than so many seconds
+    batches: float = 0.0  # seconds that all translations took
+    clusters: float = 0.0  # that are offered now
+
+
+def manifests(routes: int) -> Iterator[str]:
+    """Write routes of three rules, each with a Service of its own, every second one with a policy."""
+    for n in range(routes):
+        yield from map(_document, _shop(n))
+
+
+def _document(thing: dict[str, object]) -> str:
+    return f"---\n{msgspec.json.encode(thing).decode()}\n"
+
+
+def _shop(n: int) -> Iterator[dict[str, object]]:
+    port = {"name": "main", "port": 8443}
+    refs = [{"name": f"s{n}", "port": 8443}, {"name": f"s{n // 2}", "port": 8443}]
+    rules = [{"matches": [{"path": {"value": path}}], "backendRefs": refs} for path in ("/", "/a", "/b")]
+    yield _thing("v1", "Service", f"s{n}", spec={"ports": [port]})
+    yield _thing(
+        "gateway.networking.k8s.io/v1",
+        "HTTPRoute",
+        f"r{n}",
+        spec={"parentRefs": [{"name": f"g{n % GATEWAYS}"}], "hostnames": [f"r{n}.test"], "rules": rules},
+    )
+    if n % 2:
+        target = {"group": "", "kind": "Service", "name": f"s{n}"}
+        proof = {"hostname": "pay.internal", "wellKnownCACertificates": "System"}
+        spec = {"targetRefs": [target], "validation": proof}
+        yield _thing("gateway.networking.k8s.io/v1", "BackendTLSPolicy", f"p{n}", spec=spec)
+
+
+def _thing(version: str, kind: str, name: str, **fields: object) -> dict[str, object]:
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": "shop"}, **fields}
+
+
+class Operator:
+    """Whoever collects metrics and looks at the status."""
+
+    def __init__(self, session: aiohttp.ClientSession, admin: str) -> None:
+        """Ask this admin port."""
+        self._session = session
+        self._admin = admin
+
+    async def look(self) -> Seen:
+        """Read the metrics as Prometheus does."""
+        return read(await self._get("/metrics"))
+
+    async def until(self, holds: Callable[[float], bool]) -> Seen:
+        """Look, and ask for the status, until so many clusters are offered."""
+        async with asyncio.timeout(WITHIN):
+            while not holds((seen := await self.look()).clusters):
+                await self._get("/api/v1/status")
+                await asyncio.sleep(LOOK)
+        return seen
+
+    async def _get(self, path: str) -> str:
+        async with self._session.get(f"{self._admin}{path}") as answer:
+            return await answer.text()
+
+
+def read(text: str) -> Seen:
+    """Read what Prometheus is told."""
+    samples = [each for family in text_string_to_metric_families(text) for each in family.samples]
+    plain = {each.name: each.value for each in samples if not each.labels}
+    late = {float(s.labels["le"]): s.value for s in samples if s.name == f"{DELAYS}_bucket"}
+    offered = {s.labels["type"]: s.value for s in samples if s.name == "legation_resources"}
+    batches = plain.get("legation_translation_seconds_sum", 0.0)
+    return Seen(plain[f"{DELAYS}_count"], late, batches, offered.get("Cluster", 0.0))
+
+
+async def idle() -> None:
+    """Look at a loop that has nothing else to do, until told to end."""
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    registry, over = CollectorRegistry(), asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
+    async with asyncio.TaskGroup() as tasks:
+        watching = tasks.create_task(Watchdog(registry).run())
+        await over.wait()
+        watching.cancel()
+    print(exposition(registry).decode())
+
+
+@asynccontextmanager
+async def beside() -> AsyncIterator[list[Seen]]:
+    """Have an idle process look at its loop while the block runs; what it saw is there afterwards."""
+    found = list[Seen]()
+    command = (sys.executable, "-m", "bench.loop", IDLE)
+    process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=DEVNULL)
+    try:
+        yield found
+    finally:
+        process.terminate()
+        out, _ = await process.communicate()
+    found.append(read(out.decode()))
+
+
+async def disturb(folder: Path, envoys: list[Envoy]) -> None:
+    """Change what all Envoys have, again and again."""
+    for number in count(1):
+        await change(folder, number, envoys)
+
+
+async def build(folder: Path, operator: Operator) -> list[float]:
+    """Have the routes come and go; say how long each building of them took."""
+    before, took = await operator.look(), list[float]()
+    there = before.clusters
+    for _ in range(ROUNDS):
+        (folder / "routes.yaml").write_text("".join(manifests(ROUTES)))
+        built = await operator.until((there + ROUTES).__le__)
+        took.append(built.batches - before.batches)
+        (folder / "routes.yaml").unlink()
+        before = await operator.until(there.__eq__)
+    return took
+
+
+async def measure(folder: Path) -> tuple[Seen, Seen, float]:
+    """Return what was seen at the product's loop and at the idle one, and how long one building took."""
+    (folder / "all.yaml").write_text(CLASS + "".join(GATEWAY.substitute(n=n) for n in range(GATEWAYS)))
+    (folder / "pay.yaml").write_text(PAY.substitute(n=0))
+    target = f"127.0.0.1:{free_port()}"
+    async with (
+        serving("up", str(folder), "--no-envoy", "--xds", target) as running,
+        aiohttp.ClientSession() as session,
+    ):
+        await running.logged("xDS port")
+        operator, envoys = Operator(session, await running.admin()), [Envoy(n, target) for n in range(ENVOYS)]
+        async with connected(envoys, AT_ONCE), beside() as beside_it:
+            before = await operator.look()
+            disturbing = asyncio.create_task(disturb(folder, envoys))
+            took = await build(folder, operator)
+            disturbing.cancel()
+            after = await operator.look()
+    [alone] = beside_it
+    late = {bound: after.late[bound] - before.late[bound] for bound in after.late}
+    return Seen(after.looks - before.looks, late), alone, min(took)
+
+
+def longest(seen: Seen) -> float:
+    """Return the least bound that no delay exceeds."""
+    return min(bound for bound, number in seen.late.items() if number == seen.looks)
+
+
+async def main() -> None:
+    """Measure, and print shares."""
+    with tempfile.TemporaryDirectory() as folder:
+        product, alone, built = await measure(Path(folder))
+    print(f"{ROUTES} routes built and taken away {ROUNDS} times, {ENVOYS} Envoys served")
+    print(f"{'later than':>12} {'Legation':>10} {'an idle process':>16}")
+    for bound in BOUNDS:
+        shares = [1 - seen.late[bound] / seen.looks for seen in (product, alone)]
+        print(f"{bound * 1000:>9.0f} ms {shares[0]:>10.2%} {shares[1]:>16.2%}")
+    print(f"looks: {product.looks:.0f} and {alone.looks:.0f}")
+    shares = [longest(seen) / built for seen in (product, alone)]
+    print(f"longest, of one building: {shares[0]:.2%} and {shares[1]:.2%} at the most")
+
+
+if __name__ == "__main__":
+    asyncio.run(idle() if sys.argv[1:] == [IDLE] else main())
