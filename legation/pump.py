@@ -101,6 +101,7 @@ class Outcome(Struct, frozen=True, eq=False):
     roots: tuple[RootsChange, ...] = ()  # and of what is trusted
     ends: Mapping[Served, datetime] = MappingProxyType({})
     cause: Cause | None = None  # if a source had news
+    held_back: int = 0  # routes, because an Envoy refuses them
 
 
 Taker = Callable[[Outcome], object]
@@ -171,6 +172,7 @@ class Workbench:
             records,
             found.roots,
             found.ends,
+            held_back=len(self.world.names(HeldBack)),
         )
         return self._last
 

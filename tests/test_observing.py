@@ -70,7 +70,6 @@ def test_the_dashboard_asks_for_metrics_that_there_are_and_shows_nearly_all() ->
         "process_virtual_memory_bytes",
         "process_max_fds",
         "process_start_time_seconds",
-        "legation_translation_running_seconds",
     }
 
 

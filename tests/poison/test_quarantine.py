@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import aiohttp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
@@ -56,6 +57,7 @@ class Table:
                 break
             outcome = self.workbench.work(self.waiting.pop(0))
             self.quarantine.take(outcome)
+            self.counted = outcome.held_back
             entry = outcome.snapshots["infra/shared"].entries[RDS][TABLE]
             if entry.version != last:
                 last = entry.version
@@ -96,6 +98,7 @@ def test_of_many_changes_at_once_exactly_the_culprits_are_held_back(culprits: se
     table.change(*(saying(f"r{n}", f"/old-{n}/", 1) for n in range(9)))
     table.change(*(saying(f"r{n}", "/poison" if n in culprits else f"/new-{n}/", 2) for n in range(9)))
     assert table.held_back() == {f"r{n}" for n in culprits}
+    assert table.counted == len(culprits)
     for n in range(9):
         assert (f"/old-{n}".encode() in table.held) == (n in culprits)
         assert (f"/new-{n}".encode() in table.held) == (n not in culprits)
@@ -145,11 +148,13 @@ async def test_an_envoy_that_refuses_one_tenants_pattern_goes_on_taking_all_othe
         (tmp_path / "evil.yaml").write_text(bad)
         assert "evil" in (await told(legation, "PartiallyInvalid"))
         assert (await ask(port, headers={"host": "evil.example"})).body == "store"
+        assert await held_back_routes(legation) == "1.0"
         (tmp_path / "quiet.yaml").write_text(route("quiet", "store", host="new.example"))
         await answers(port, "new.example")
         (tmp_path / "evil.yaml").write_text(evil.replace("evil.example", "repaired.example"))
         await answers(port, "repaired.example")
         await until(lambda: healed(legation), within=60)
+        assert await held_back_routes(legation) == "0.0"
 
 
 def sparing(xds: int) -> dict[str, object]:
@@ -189,6 +194,17 @@ def refused(overview: Overview, condition: str) -> list[str]:
         for said in about.conditions
         if (said.type, said.reason) == (condition, "RefusedByEnvoy") and COSTLY in said.message
     ]
+
+
+async def held_back_routes(legation: Legation) -> str:
+    """Return what Prometheus is told."""
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"{await legation.admin()}/metrics") as answer,
+    ):
+        lines = (await answer.text()).splitlines()
+    [value] = [line.split()[1] for line in lines if line.startswith("legation_held_back_routes ")]
+    return value
 
 
 async def healed(legation: Legation) -> bool:
