@@ -103,7 +103,7 @@ def disguised(text: bytes) -> st.SearchStrategy[bytes]:
         text.replace(b"\n", b"\n\n \t"),
         text.replace(b"\n", b""),
         b"\xef\xbb\xbf" + text,
-        b"# a comment of somebody's, caf\xe9\n" + text + b"Bag Attributes\n",
+        b"# a comment of somebody's, Zo\xeb\n" + text + b"Bag Attributes\n",
         text[: len(text) // 2],
         text[len(text) // 2 :],
         text.replace(b"A", b"=", 2),
