@@ -37,6 +37,7 @@ class Notebook:
         """Begin with nothing written."""
         self._statuses: Mapping[Ref, Status] = {}
         self._touched: set[Ref] = set()
+        self._doubted: frozenset[Ref] = frozenset()
         self._judged: dict[Ref, Judged] = {}
         self._written: dict[Ref, bytes] = {}
 
@@ -44,8 +45,13 @@ class Notebook:
         """Look at an object next time although its status is the same: its generation may be another."""
         self._touched.add(ref)
 
-    def keep(self, world: World, statuses: Mapping[Ref, Status], now: str) -> Notes:
-        """Write what is due, and return everything that is written; what nobody touched costs nothing."""
+    def keep(self, world: World, statuses: Mapping[Ref, Status], doubted: frozenset[Ref], now: str) -> Notes:
+        """Write what is due, and return everything that is written; what nobody touched costs nothing.
+
+        Of what is doubted, what is served may be an older generation: that one stays the one that was judged.
+        """
+        self._touched |= self._doubted - doubted
+        self._doubted = doubted
         gone = self._judged.keys() - statuses.keys() if statuses is not self._statuses else set()
         for ref in gone:
             del self._judged[ref], self._written[ref]
@@ -66,8 +72,9 @@ class Notebook:
 
     def _write(self, ref: Ref, thing: Object, status: Status, now: str) -> bool:
         """Write one status, unless it was written like that."""
-        judged = Judged(status, thing.metadata.generation)
         before = self._judged.get(ref)
+        newest = thing.metadata.generation
+        judged = Judged(status, before.generation if before and ref in self._doubted else newest)
         if before is not None and before.status is status and before.generation == judged.generation:
             return False
         self._judged[ref] = judged

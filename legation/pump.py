@@ -127,6 +127,7 @@ class Workbench:
         self._proxies: Table[Wanted | None] = Table(self.world.memory, wanted)
         self._served: Mapping[Name, Resources] = MappingProxyType({})
         self._before: dict[Ref, HttpRoute] = {}  # what routes said before their last change
+        self._held_back: set[Ref] = set()
         self._last = Outcome({}, {}, {}, 0.0)
         self._ran = 0
 
@@ -157,7 +158,9 @@ class Workbench:
         broken = {**translation.broken, **mistakes}
         snapshots = self._publisher.snapshots(translation.gateways)
         found, records, flaws = self._compared(batch, translation.gateways)
-        kept = self._notebook.keep(self.world, translation.statuses, written(datetime.now(UTC)))
+        kept = self._notebook.keep(
+            self.world, translation.statuses, translation.doubted, written(datetime.now(UTC))
+        )
         took = time.monotonic() - begun
         self._last = Outcome(
             snapshots,
@@ -172,7 +175,7 @@ class Workbench:
             records,
             found.roots,
             found.ends,
-            held_back=len(self.world.names(HeldBack)),
+            held_back=len(self._held_back),
         )
         return self._last
 
@@ -244,7 +247,14 @@ class Workbench:
         for route in change.routes:
             there = self.world.standing(HTTP_ROUTES[route.kind], route.name)
             held = HeldBack(words, self._before.get(route)) if there and words is not None else None
-            self.world.put(HeldBack, place(route), held)
+            self._note_held(route, held)
+
+    def _note_held(self, route: Ref, held: HeldBack | None) -> None:
+        """Put it into the world, and count it."""
+        self.world.put(HeldBack, place(route), held)
+        self._held_back.discard(route)
+        if held is not None:
+            self._held_back.add(route)
 
     def _put(self, change: Put) -> None:
         if self._only_speaks(change):
@@ -263,7 +273,7 @@ class Workbench:
         """Keep what a route says before it changes; one that was held back is tried as it is then."""
         held = self.world.standing(HeldBack, place(route))
         good = held.before if held else self.world.standing(HTTP_ROUTES[route.kind], route.name)
-        self.world.put(HeldBack, place(route), None)
+        self._note_held(route, None)
         self._before.pop(route, None)
         if good is not None and not goes:
             self._before[route] = good

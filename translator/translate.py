@@ -22,6 +22,7 @@ from translator.rules import (
     listener_filters,
     listener_sets,
     reach,
+    tables,
     telemetry,
     x_backends,
 )
@@ -35,6 +36,7 @@ from translator.rules.needs import Needs, needs
 from translator.rules.ports import Bound
 from translator.rules.route_status import route_status
 from translator.rules.status import Status
+from translator.rules.tables import Placed
 from translator.rules.tables import Table as RouteTable
 from translator.rules.x_backend_status import x_backend_status
 from translator.world import Index, World
@@ -72,6 +74,7 @@ class Translation(Struct, frozen=True):
     gateways: Mapping[Name, Resources]
     statuses: Mapping[Ref, Status]
     broken: Mapping[str, Mistake]  # by what stayed as it was
+    doubted: frozenset[Ref] = frozenset()  # objects of which the newest may not be what is served
 
 
 class Part(Struct, frozen=True):
@@ -153,7 +156,14 @@ class Translator:
                 for each, bug in self._world.memory.faults().items()
             },
         ]
-        return Translation(self._gateways, self._statuses, dict(ChainMap(*broken)))
+        mistakes = dict(ChainMap(*broken))
+        return Translation(self._gateways, self._statuses, mistakes, self._doubted(mistakes))
+
+    def _doubted(self, mistakes: Mapping[str, Mistake]) -> frozenset[Ref]:
+        """Name what mistakes are about, and all routes of a virtual host that stayed as it was."""
+        hosts = [names for _, names in self._world.memory.faults() if isinstance(names[0], RouteTable)]
+        guests = (placed.route for names in hosts for placed in _guests(self._world, names))
+        return frozenset(each.about for each in mistakes.values() if each.about).union(guests)
 
     def _gather(self, gateway: Name, wanted: Rows[Needs]) -> Resources:
         """Return a Gateway's resources, the same mapping as before where none of them changed."""
@@ -200,6 +210,14 @@ class Supply:
     def broken(self) -> dict[str, Mistake]:
         """Return what our own mistakes kept from being built."""
         return _broken(self.part.type_url.rpartition(".")[2], self._rows, self.part.kind)
+
+
+def _guests(world: World, names: tuple[Any, ...]) -> tuple[Placed, ...]:
+    """Return the routes of a virtual host, as far as they can be told."""
+    try:
+        return tables.guests(world, *names)
+    except Exception:  # noqa: BLE001  # the mistake that is looked into may be in the way
+        return ()
 
 
 @query

@@ -107,7 +107,7 @@ def virtual_host(world: World, table: Table, hostname: str) -> tuple[Entry, ...]
     if slot is not None and _is_foreign(listeners.judge(world, slot), table):
         return (MISDIRECTED,)
     found = []
-    for placed in _guests(world, table, hostname):
+    for placed in guests(world, table, hostname):
         precision = tuple(-n for n in specificity(placed.written))
         elder = age(world.must(ROUTES[placed.route.kind], placed.route.name))
         for number, read in enumerate(rules(world, placed.route)):
@@ -184,7 +184,7 @@ def _placed(world: World, table: Table) -> dict[str, tuple[Placed, ...]]:
 
 
 @query
-def _guests(world: World, table: Table, hostname: str) -> tuple[Placed, ...]:
+def guests(world: World, table: Table, hostname: str) -> tuple[Placed, ...]:
     """Return the routes that answer for a hostname: placed there, or at wider names of the same listener.
 
     A route that comes by several names counts once, by the most precise of them.
