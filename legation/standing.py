@@ -1,6 +1,7 @@
 """How things stand: what the admin port, the commands and the metrics show of a running process."""
 
 import asyncio
+import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from time import monotonic
 from types import MappingProxyType
@@ -126,6 +127,14 @@ class Standing:
         """Take what a batch led to."""
         self.outcome = outcome
         self.ready = True
+
+    def still(self) -> "Standing":
+        """Return it as it is at this moment, to be read in a thread while others go on."""
+        proxies, overdue, stale, others = self._proxies(), self.overdue(), self.stale(), self.others()
+        one = copy.copy(self)
+        one._proxies, one.overdue = lambda: proxies, lambda: overdue  # noqa: SLF001  # its own
+        one.stale, one.others = lambda: stale, lambda: others
+        return one
 
     def found(self) -> tuple[Finding, ...]:
         """Say what is wrong now."""

@@ -176,7 +176,7 @@ class Maps:
         async def make() -> bytes:
             counters = await self._count()
             connected = await self._standing.connected()
-            return await asyncio.to_thread(_envoys_now, self._standing, connected, counters)
+            return await asyncio.to_thread(_envoys_now, self._standing.still(), connected, counters)
 
         return _answered(request, await self._envoys_now.answer(request.path, object(), make))
 

@@ -120,7 +120,8 @@ class AdminPort:
 
     async def _status(self, _: web.Request) -> web.Response:
         counters, connected = await self._count(), await self._standing.connected()
-        body = await asyncio.to_thread(lambda: as_json(self._standing.overview(counters, connected)))
+        standing = self._standing.still()
+        body = await asyncio.to_thread(lambda: as_json(standing.overview(counters, connected)))
         return web.Response(body=body, content_type="application/json")
 
 

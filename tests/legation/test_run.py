@@ -10,6 +10,7 @@ import pytest_asyncio
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from legation.standing import read_overview
 from tests.k8s_watch.faults import Json, refusing
 from tests.k8s_watch.faulty_api import FaultyApi, serving, write_kubeconfig
 from tests.legation import running
@@ -131,6 +132,9 @@ async def test_a_replica_that_loses_the_api_server_stays_ready_and_says_since_wh
         await asked.until("/readyz", lambda _, text: "Gateway for" in text and "no leader" in text)
         assert (await asked.get("/readyz"))[0] == 200
         assert (await asked.get("/healthz"))[0] == 200
+        stale = read_overview((await asked.get("/api/v1/status"))[1].encode()).stale
+        assert "Gateway" in {each.kind for each in stale}
+        assert (await asked.get("/api/v1/envoys"))[0] == 200
         await reaches(lambda: asked.measured("legation_watch_stale_seconds", kind="Gateway"), 1)
         assert await asked.measured("legation_watch_failures_total", kind="Gateway", code="503") >= 1
         await reaches(lambda: asked.measured("legation_api_requests_failed_total", code="503"), len(KINDS))
