@@ -34,6 +34,12 @@ class Link:
         self._refuses = False
         self._open.set()
 
+    def move(self, port: int) -> None:
+        """Lead to another port of the same host; whoever is connected has to come again."""
+        self._to = (self._to[0], port)
+        for end in self._ends:
+            end.transport.abort()
+
     async def take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection to its end."""
         self._ends.add(writer)

@@ -77,27 +77,34 @@ class Kiosk:
 
     async def reached(self) -> None:
         """Wait until nobody answers but whom the route leads to; from then on nobody else is right."""
-        others = [name for name in NAMES if name != self._leads_to]
-        before = None
-        while before != (before := [self.traffic.answers.get(name) for name in others]):
-            await self.traffic.more(SOME)
+        await self.answered_by(self._leads_to)
         self.traffic.enter(frozenset({self._leads_to}))
 
-    def _save(self) -> None:
-        objects = [
+    async def answered_by(self, name: str) -> None:
+        """Wait until nobody else answers."""
+        others = [each for each in NAMES if each != name]
+        before = None
+        while before != (before := [self.traffic.answers.get(each) for each in others]):
+            await self.traffic.more(SOME)
+
+    @property
+    def objects(self) -> list[Json]:
+        """Everything as it is meant to be now."""
+        made = [
             SERVED_BY_US,
             edge(http_listener(self.port)),
             config_map("roots", self._authority.pem),
             route("HTTPRoute", "kiosk", [(self._leads_to, HTTPS)]),
         ]
         for name, each in self._behind.items():
-            proof: Json = {
-                "hostname": HOST,
-                "caCertificateRefs": [{"group": "", "kind": "ConfigMap", "name": "roots"}],
-            }
-            objects += [service(name, {HTTPS: "https"}), policy(name, proof)]
-            objects += endpoints(name, HTTPS, each.port)
-        (self._folder / "new").write_text("---\n".join(json.dumps(each) + "\n" for each in objects))
+            roots = {"group": "", "kind": "ConfigMap", "name": "roots"}
+            proof: Json = {"hostname": HOST, "caCertificateRefs": [roots]}
+            made += [service(name, {HTTPS: "https"}), policy(name, proof)]
+            made += endpoints(name, HTTPS, each.port)
+        return made
+
+    def _save(self) -> None:
+        (self._folder / "new").write_text("---\n".join(json.dumps(each) + "\n" for each in self.objects))
         (self._folder / "new").rename(self._folder / "kiosk.yaml")
 
 
@@ -108,30 +115,48 @@ class Plane(Struct, frozen=True):
     link: Link
 
     async def bootstrap(self) -> dict[str, object]:
-        """Have the command write what such an Envoy is started with."""
-        xds = f"127.0.0.1:{self.link.port}"
-        code, out, err = await run("bootstrap", "-o", "json", "--gateway", "shop/edge", "--xds", xds)
-        assert code == 0, err
-        made: dict[str, object] = json.loads(out)
-        del made["admin"]  # the harness has its own
-        return made
+        """Return what such an Envoy is started with."""
+        return await bootstrap(self.link.port)
+
+
+async def bootstrap(xds: int) -> dict[str, object]:
+    """Have the command write what an Envoy is started with that finds its control plane at a port."""
+    place = f"127.0.0.1:{xds}"
+    code, out, err = await run("bootstrap", "-o", "json", "--gateway", "shop/edge", "--xds", place)
+    assert code == 0, err
+    made: dict[str, object] = json.loads(out)
+    del made["admin"]  # the harness has its own
+    return made
 
 
 @asynccontextmanager
-async def opened(folder: Path) -> AsyncIterator[tuple[Kiosk, Plane]]:
-    """Have a kiosk, and a control plane that follows it."""
+async def furnished(folder: Path) -> AsyncIterator[Kiosk]:
+    """Have a kiosk that nobody serves yet."""
     authority = Authority("kiosk")
     async with AsyncExitStack() as stack:
         behind = {}
         for name in NAMES:
             speech = speaks(authority.issue(dns=[HOST]), lasting=True, word=name)
             behind[name] = await stack.enter_async_context(http_backend(speech))
-        kiosk = Kiosk(folder, behind, authority)
-        flags = ("--no-envoy", "--xds", "127.0.0.1:0")
-        running = await stack.enter_async_context(legation_up(folder, *flags))
-        _, _, port = (await running.logged("xDS port"))["address"].rpartition(":")
-        link = await stack.enter_async_context(linked("127.0.0.1", int(port)))
+        yield Kiosk(folder, behind, authority)
+
+
+@asynccontextmanager
+async def opened(folder: Path) -> AsyncIterator[tuple[Kiosk, Plane]]:
+    """Have a kiosk, and a control plane that follows it."""
+    flags = ("--no-envoy", "--xds", "127.0.0.1:0")
+    async with (
+        furnished(folder) as kiosk,
+        legation_up(folder, *flags) as running,
+        linked("127.0.0.1", await xds_port(running)) as link,
+    ):
         yield kiosk, Plane(running, link)
+
+
+async def xds_port(running: Legation) -> int:
+    """Wait for the port for Envoys, and return it."""
+    _, _, port = (await running.logged("xDS port"))["address"].rpartition(":")
+    return int(port)
 
 
 @asynccontextmanager

@@ -68,6 +68,7 @@ class FaultyApi:
         metadata: dict[str, Json] = {
             "name": name,
             "namespace": namespace,
+            "labels": fields.pop("labels", {}),
             "resourceVersion": str(self.revision),
         }
         kind = "MODIFIED" if key in self.objects else "ADDED"
