@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from bench.peers.measure import Run, run, typical
-from bench.peers.programs import envoy_gateway
+from bench.peers.programs import contour, envoy_gateway
 from bench.peers.same import WHOLE, Sent, compared
 from bench.peers.shop import CHANGES, Size
 from bench.peers.side import Peer
@@ -69,7 +69,7 @@ def main() -> None:
     """Print all sizes."""
     if not shutil.which("go"):
         sys.exit("the peers are built with Go, and there is no `go` on PATH")
-    known = [ourselves(), envoy_gateway()]
+    known = [ourselves(), envoy_gateway(), contour()]
     for gateways in GATEWAYS:
         for routes in ROUTES:
             measure(Size(routes, gateways), known)

@@ -83,6 +83,15 @@ def portrait(dump: Dump) -> Portrait:
     }
 
 
+def without_server_names(found: Portrait) -> Portrait:
+    """Say the same without what TLS is opened with, for whoever sends no SNI."""
+    return {place: each._replace(legs=frozenset(map(_unnamed, each.legs))) for place, each in found.items()}
+
+
+def _unnamed(leg: Leg) -> Leg:
+    return leg._replace(tls=leg.tls and leg.tls._replace(sni=""))
+
+
 def _by_group(dump: Dump) -> dict[str, dict[str, dict[str, Any]]]:
     groups: dict[str, dict[str, dict[str, Any]]] = defaultdict(lambda: {each: {} for each in MESSAGES})
     for (group, type_url, name), body in dump.items():
@@ -160,14 +169,17 @@ class _Reader:
         context = tls_pb2.UpstreamTlsContext()
         if not typed.Unpack(context):
             return None
-        both = context.common_tls_context.combined_validation_context
-        trust = both.default_validation_context
+        asked, roots = self._asked(context.common_tls_context)
         names = frozenset(
-            each.matcher.exact or proved_name(each) for each in trust.match_typed_subject_alt_names
+            each.matcher.exact or proved_name(each) for each in asked.match_typed_subject_alt_names
         )
-        return Proof(context.sni, names, self._roots(both.validation_context_sds_secret_config.name))
+        pem: bytes = roots.inline_bytes or roots.inline_string.encode()
+        return Proof(context.sni, names, sha256(pem.strip()).hexdigest())
 
-    def _roots(self, secret: str) -> str:
-        trusted = self._resources[SDS][secret].validation_context.trusted_ca
-        pem: bytes = trusted.inline_bytes or trusted.inline_string.encode()
-        return sha256(pem.strip()).hexdigest()
+    def _asked(self, common: Any) -> tuple[Any, Any]:  # noqa: ANN401  of protobuf
+        """Return what is asked for, and the roots; they may be there themselves, or by name."""
+        if common.HasField("validation_context"):
+            return common.validation_context, common.validation_context.trusted_ca
+        both = common.combined_validation_context
+        secret = self._resources[SDS][both.validation_context_sds_secret_config.name]
+        return both.default_validation_context, secret.validation_context.trusted_ca

@@ -10,12 +10,14 @@ HERE = Path(__file__).parent
 CONVERSATION = HERE / "conversation"
 GATEWAY = "envoy-gateway"  # as users start it
 TRANSLATION = "envoy-gateway-translation"
+CONTOUR = "contour-translation"
 MODULES = (
     Module(
         HERE / "envoy_gateway",
         {TRANSLATION: ".", GATEWAY: "github.com/envoyproxy/gateway/cmd/envoy-gateway"},
         (CONVERSATION,),
     ),
+    Module(HERE / "contour", {CONTOUR: "."}, (CONVERSATION,)),
 )
 
 
@@ -28,3 +30,10 @@ def envoy_gateway() -> Peer:
     """Envoy Gateway, between its informers and its xDS port."""
     command = str(programs().path(TRANSLATION))
     return Peer("Envoy Gateway", "gateway.envoyproxy.io/gatewayclass-controller", (command,))
+
+
+def contour() -> Peer:
+    """Contour, between its informers and its xDS port."""
+    command = str(programs().path(CONTOUR))
+    controller = "projectcontour.io/gateway-controller"
+    return Peer("Contour", controller, (command,), most_gateways=1, sends_sni=False)

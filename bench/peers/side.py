@@ -26,6 +26,7 @@ class Peer(NamedTuple):
     controller: str  # as a GatewayClass names it
     command: tuple[str, ...]
     most_gateways: int = 1_000_000  # that one process serves
+    sends_sni: bool = True  # where a BackendTLSPolicy names one
 
 
 class Memory(NamedTuple):

@@ -8,7 +8,7 @@ import pytest
 
 from bench.peers.__main__ import ourselves
 from bench.peers.measure import built, run
-from bench.peers.portrait import Dump, portrait, read
+from bench.peers.portrait import Dump, portrait, read, without_server_names
 from bench.peers.same import WHOLE, DifferentError, compared
 from bench.peers.shop import CHANGES, PATHS, Size, host
 from bench.peers.side import Peer, running
@@ -41,6 +41,13 @@ def test_every_second_service_is_behind_tls(dump: Dump) -> None:
     seventh = proofs["198.18.7"]
     assert seventh is not None
     assert (seventh.sni, seventh.names) == ("s7-0.internal", frozenset({"s7-0.internal"}))
+
+
+def test_without_server_names_everything_else_is_still_compared(dump: Dump) -> None:
+    found = without_server_names(portrait(dump))
+    proofs = {leg.tls for each in found.values() for leg in each.legs if leg.tls}
+    assert {proof.sni for proof in proofs} == {""}
+    assert len({proof.names for proof in proofs}) == SIZE.routes // 2
 
 
 def test_every_kind_of_change_shows_in_the_portrait(tmp_path: Path) -> None:
