@@ -53,7 +53,7 @@ def _panel(change: Callable[[Json], object]) -> Json:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda panel: panel.update(titel="Changes"),
+        lambda panel: panel.update(heading="Changes"),
         lambda panel: panel["options"].update(legends={}),
         lambda panel: panel["targets"][0].update(expression="up"),
         lambda panel: panel["fieldConfig"]["defaults"].update(units="s"),
