@@ -51,23 +51,35 @@ class Seen(NamedTuple):
 def manifests(routes: int) -> Iterator[str]:
     """Write routes of three rules, each with a Service of its own, every second one with a policy."""
     for n in range(routes):
-        yield from map(_document, _shop(n))
+        yield from map(_document, shop(n))
 
 
 def _document(thing: dict[str, object]) -> str:
     return f"---\n{msgspec.json.encode(thing).decode()}\n"
 
 
-def _shop(n: int) -> Iterator[dict[str, object]]:
+def shop(n: int, gateways: int = GATEWAYS) -> Iterator[dict[str, object]]:
+    """Make a route of three rules, its Service with ten endpoints, and for every second one a policy."""
     port = {"name": "main", "port": 8443}
     refs = [{"name": f"s{n}", "port": 8443}, {"name": f"s{n // 2}", "port": 8443}]
     rules = [{"matches": [{"path": {"value": path}}], "backendRefs": refs} for path in ("/", "/a", "/b")]
+    ready = [{"addresses": [f"198.18.{n % 250}.{last}"]} for last in range(10, 20)]
+    labels = {"kubernetes.io/service-name": f"s{n}"}
     yield _thing("v1", "Service", f"s{n}", spec={"ports": [port]})
+    yield _thing(
+        "discovery.k8s.io/v1",
+        "EndpointSlice",
+        f"s{n}",
+        labels,
+        addressType="IPv4",
+        endpoints=ready,
+        ports=[port],
+    )
     yield _thing(
         "gateway.networking.k8s.io/v1",
         "HTTPRoute",
         f"r{n}",
-        spec={"parentRefs": [{"name": f"g{n % GATEWAYS}"}], "hostnames": [f"r{n}.test"], "rules": rules},
+        spec={"parentRefs": [{"name": f"g{n % gateways}"}], "hostnames": [f"r{n}.test"], "rules": rules},
     )
     if n % 2:
         target = {"group": "", "kind": "Service", "name": f"s{n}"}
@@ -76,8 +88,11 @@ def _shop(n: int) -> Iterator[dict[str, object]]:
         yield _thing("gateway.networking.k8s.io/v1", "BackendTLSPolicy", f"p{n}", spec=spec)
 
 
-def _thing(version: str, kind: str, name: str, **fields: object) -> dict[str, object]:
-    return {"apiVersion": version, "kind": kind, "metadata": {"name": name, "namespace": "shop"}, **fields}
+def _thing(
+    version: str, kind: str, name: str, labels: dict[str, str] | None = None, **fields: object
+) -> dict[str, object]:
+    metadata = {"name": name, "namespace": "shop", "labels": labels or {}}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, **fields}
 
 
 class Operator:
