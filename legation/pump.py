@@ -53,6 +53,7 @@ TICK = 60.0  # seconds between two looks at the clock
 
 # What may hold a certificate that was made a moment ago, and is not valid by a look at the clock before that.
 DATED = frozenset({Secret, ConfigMap, ClusterTrustBundle})
+HELD_KINDS = {**HTTP_ROUTES, "Secret": Secret}
 UNASKED = Delivery(acknowledged=False)
 
 
@@ -101,7 +102,7 @@ class Outcome(Struct, frozen=True, eq=False):
     roots: tuple[RootsChange, ...] = ()  # and of what is trusted
     ends: Mapping[Served, datetime] = MappingProxyType({})
     cause: Cause | None = None  # if a source had news
-    held_back: int = 0  # routes, because an Envoy refuses them
+    held_back: int = 0  # routes and Secrets, because an Envoy refuses them
 
 
 Taker = Callable[[Outcome], object]
@@ -242,19 +243,19 @@ class Workbench:
                 self._hold(change)
 
     def _hold(self, change: HoldBack | LetGo) -> None:
-        """Have routes be as they were before, or as they are."""
+        """Have objects be as they were before, or as they are."""
         words = change.words if isinstance(change, HoldBack) else None
-        for route in change.routes:
-            there = self.world.standing(HTTP_ROUTES[route.kind], route.name)
-            held = HeldBack(words, self._before.get(route)) if there and words is not None else None
-            self._note_held(route, held)
+        for ref in change.objects:
+            there = self.world.standing(HELD_KINDS[ref.kind], ref.name)
+            held = HeldBack(words, self._before.get(ref)) if there and words is not None else None
+            self._note_held(ref, held)
 
-    def _note_held(self, route: Ref, held: HeldBack | None) -> None:
+    def _note_held(self, ref: Ref, held: HeldBack | None) -> None:
         """Put it into the world, and count it."""
-        self.world.put(HeldBack, place(route), held)
-        self._held_back.discard(route)
+        self.world.put(HeldBack, place(ref), held)
+        self._held_back.discard(ref)
         if held is not None:
-            self._held_back.add(route)
+            self._held_back.add(ref)
 
     def _put(self, change: Put) -> None:
         if self._only_speaks(change):
@@ -262,6 +263,8 @@ class Workbench:
         kind, name, thing, _ = change
         if kind.__name__ in HTTP_ROUTES:
             self._remember(Ref(kind.__name__, name), goes=thing is None)
+        if kind is Secret:  # what it was before is not kept: it would be a copy of a key
+            self._note_held(Ref("Secret", name), None)
         self.world.put(kind, name, thing)
         self._notebook.touch(Ref(kind.__name__, name))
         if isinstance(thing, Gateway) and self._asks_envoys:

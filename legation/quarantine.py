@@ -2,6 +2,9 @@
 
 Suspect is what changed since Envoys last took the table; what Envoy quotes of it comes first. Suspects
 are held back together, so that nobody else waits, and released by halves until the culprits are left.
+
+Envoy names a secret that it refuses, but keeps it, and then refuses each change of a listener that shows it.
+So a Secret of which no version was ever taken is held back; of others the last good version is sent again.
 """
 
 import re
@@ -13,11 +16,12 @@ from msgspec import Struct
 
 from legation.pump import Outcome
 from legation.quarantined import HoldBack, LetGo
+from translator.envoy.secrets import owner_of
 from translator.names import Name, Ref
 from translator.rules.held_back import HTTP_ROUTES
 from translator.verdict import listed
 from xds_server.report import Accepted, Arrived, Begun, Overdue, Rejected, Report, Sent, TurnedAway
-from xds_server.snapshot import RDS, Entry, Snapshot
+from xds_server.snapshot import RDS, SDS, Entry, Snapshot
 
 AUTHOR = re.compile(rb"(HTTPRoute|GRPCRoute) ([a-z0-9.-]+)/([a-z0-9.-]+) rule ")
 QUOTED = re.compile(r"'([^']{3,})'|\"([^\"]{3,})\"")
@@ -28,7 +32,7 @@ Put = Callable[[tuple[HoldBack | LetGo, ...]], None]
 
 
 class Table(NamedTuple):
-    """A route table of a Gateway's Envoys."""
+    """A route table, or a secret, of a Gateway's Envoys."""
 
     group: str
     name: str
@@ -63,6 +67,7 @@ class Quarantine:
         self._judged: set[tuple[Table, bool]] = set()  # by the first Envoy that answered; others say the same
         self._proven: dict[Table, int] = {}
         self._searches: dict[Table, Search] = {}
+        self._shown: set[Table] = set()  # secrets that were taken in some version
 
     def take(self, outcome: Outcome) -> None:
         """Note what changed, and which tables are offered now."""
@@ -76,6 +81,9 @@ class Quarantine:
             old, new = before.get(group, NOTHING), outcome.snapshots.get(group, NOTHING)
             if old.entries[RDS] is not new.entries[RDS]:
                 self._follow(group, old.entries[RDS], new.entries[RDS])
+            if old.entries[SDS] is not new.entries[SDS]:
+                gone = old.entries[SDS].keys() - new.entries[SDS].keys()
+                self._shown -= {Table(group, name) for name in gone}
 
     def _follow(self, group: str, before: Mapping[str, Entry], after: Mapping[str, Entry]) -> None:
         for name in before.keys() | after.keys():
@@ -92,16 +100,29 @@ class Quarantine:
     def note(self, report: Report) -> None:
         """Go on with a search, or begin one."""
         match report:
-            case Accepted(envoy=envoy, type_url=type_url, versions=versions) if type_url == RDS:
-                for table in self._current(envoy.group, versions, taken=True):
-                    self._taken(table)
-            case Rejected(envoy=envoy, type_url=type_url, versions=versions, error=error, isolated=True) if (
-                type_url == RDS
-            ):
-                for table in self._current(envoy.group, versions, taken=False):
-                    self._refused(table, error)
-            case Sent() | Accepted() | Rejected() | Overdue() | TurnedAway() | Begun() | Arrived():
+            case Accepted():
+                self._accepted(report)
+            case Rejected(isolated=True):
+                self._rejected(report)
+            case Sent() | Rejected() | Overdue() | TurnedAway() | Begun() | Arrived():
                 pass
+
+    def _accepted(self, report: Accepted) -> None:
+        group, versions = report.envoy.group, report.versions
+        if report.type_url == SDS:
+            self._shown |= {Table(group, name) for name in versions}
+        elif report.type_url == RDS:
+            for table in self._current(group, versions, taken=True):
+                self._taken(table)
+
+    def _rejected(self, report: Rejected) -> None:
+        group, versions = report.envoy.group, report.versions
+        if report.type_url == SDS:
+            for name, version in versions.items():
+                self._refused_secret(Table(group, name), version, report.error)
+        elif report.type_url == RDS:
+            for table in self._current(group, versions, taken=False):
+                self._refused(table, report.error)
 
     def _current(self, group: str, versions: Mapping[str, str], *, taken: bool) -> Iterator[Table]:
         """Name the tables that were judged as they are offered now; other judgements are history."""
@@ -135,10 +156,16 @@ class Quarantine:
             del self._searches[table]
             self._begin(table, words)
 
-    def _hold_back(self, routes: Routes, words: str) -> None:
-        named = [str(each) for each in sorted(routes)]
-        self._log.warning("held back, because an Envoy refuses it", routes=listed(named), error=words)
-        self._put((HoldBack(routes, words),))
+    def _refused_secret(self, secret: Table, version: str, words: str) -> None:
+        offered = self._snapshots.get(secret.group, NOTHING).entries[SDS].get(secret.name)
+        owner = owner_of(secret.name)
+        if owner.kind == "Secret" and secret not in self._shown and offered and offered.version == version:
+            self._hold_back(frozenset((owner,)), words)
+
+    def _hold_back(self, objects: frozenset[Ref], words: str) -> None:
+        named = [str(each) for each in sorted(objects)]
+        self._log.warning("held back, because an Envoy refuses it", objects=listed(named), error=words)
+        self._put((HoldBack(objects, words),))
 
     def _begin(self, table: Table, words: str) -> None:
         offered, since = self._offered[table], self._proven.get(table, 0)

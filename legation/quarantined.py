@@ -1,4 +1,4 @@
-"""What the pump is told of routes that an Envoy refused."""
+"""What the pump is told of routes and Secrets that an Envoy refused."""
 
 from typing import NamedTuple
 
@@ -6,13 +6,13 @@ from translator.names import Ref
 
 
 class HoldBack(NamedTuple):
-    """Serve these routes as they were before, and say to each why."""
+    """Serve these as they were before, Secrets not at all, and say why."""
 
-    routes: frozenset[Ref]
+    objects: frozenset[Ref]
     words: str
 
 
 class LetGo(NamedTuple):
-    """Serve these routes as they are."""
+    """Serve these as they are."""
 
-    routes: frozenset[Ref]
+    objects: frozenset[Ref]

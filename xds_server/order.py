@@ -62,6 +62,9 @@ class Order:
         """A cluster is warm when its endpoints were taken after it; a refused one is not waited for."""
         change = verdict.change
         ended = verdict.culprits if verdict.error is not None else change.updates.keys() | change.removed
+        if type_url == SDS and verdict.cured:
+            for user in USED_BY[SDS]:
+                self.sessions[user].forgive()
         if type_url == EDS:
             ended = ended - self.sessions[EDS].owed
             self.warming = {name: needs for name, needs in self.warming.items() if needs not in ended}

@@ -9,7 +9,7 @@ from msgspec import Struct
 from xds_server.culprits import blamed, halves
 from xds_server.memory import Memory
 from xds_server.messages import Ask, DeltaAsk, Response
-from xds_server.snapshot import CDS, LDS, Entry, Snapshot, content_version
+from xds_server.snapshot import CDS, LDS, SDS, Entry, Snapshot, content_version
 from xds_server.subscription import Amendment, Subscription
 
 DELETES_BY_ABSENCE = frozenset({CDS, LDS})  # in state of the world only these two can delete
@@ -41,6 +41,7 @@ class Verdict(Struct, frozen=True):
     change: Change
     error: str | None = None
     culprits: frozenset[str] = frozenset()
+    cured: frozenset[str] = frozenset()  # taken now, where the last answer was a refusal
 
 
 class Gate(Protocol):
@@ -71,6 +72,7 @@ class Session:
         self._pending: set[str] = set()  # to be looked at
         self._due: set[str] = set()  # to be sent even if equal
         self._refused: dict[str, set[str]] = {}
+        self._ill: set[str] = set()  # a version was refused, and none taken since
         self._suspects: dict[str, Entry] = {}  # of a refused response, perhaps live all the same
         self._groups: list[frozenset[str]] = []  # to be offered apart, in search of a culprit
         self._sent_once = False
@@ -122,7 +124,7 @@ class Session:
         self._owes_answer |= amendment.everything_began or (self._deletes_by_absence and bool(deliver))
 
     def _forget(self, name: str) -> None:
-        for names in (self._pending, self._due):
+        for names in (self._pending, self._due, self._ill):
             names.discard(name)
         for entries in (self.held, self._refused, self._suspects):
             entries.pop(name, None)
@@ -134,7 +136,9 @@ class Session:
         if ask.error is None:
             self._memory.accept(change.updates.values())
             self._settle(change)
-            return Verdict(change)
+            cured = self._ill & change.updates.keys()
+            self._ill -= cured
+            return Verdict(change, cured=frozenset(cured))
         return Verdict(change, ask.error, self._reject(change, ask.error))
 
     def _settle(self, change: Change) -> None:
@@ -143,7 +147,8 @@ class Session:
             self._suspects.clear()
         for name, entry in change.updates.items():
             self._suspects.pop(name, None)
-            self._refused.pop(name, None)
+            if self._version(name) != entry.version:  # else it has again what it had
+                self._refused.pop(name, None)
             if self.subscription.wants(name):
                 self.held[name] = entry
         for name in change.removed:
@@ -158,9 +163,12 @@ class Session:
         culprits = frozenset(news) if len(news) == 1 else blamed(error, news)
         if not culprits:
             self._groups[:0] = halves(news)
+        self._ill |= culprits
         for name in culprits:
             self._refused.setdefault(name, set()).add(news[name].version)
             self._suspects.pop(name, None)
+        if self.type_url == SDS:  # Envoy keeps what it refuses, and would refuse all that refers to it
+            self._due |= culprits & self.held.keys()
         if self._estranged:  # nothing of the full set may have been taken, removals included
             self._owes_answer = True
             self._recall({name: good for name in news if (good := self._last_good(name)) is not None})
@@ -175,6 +183,11 @@ class Session:
     def offer(self, names: Iterable[str]) -> None:
         """Some names have other content now, or none."""
         self._pending |= {name for name in names if self.subscription.wants(name)}
+
+    def forgive(self) -> None:
+        """Offer again what was refused: it may have been for the sake of what it refers to."""
+        self._pending |= {name for name in self._refused if self.subscription.wants(name)}
+        self._refused.clear()
 
     def owe(self, name: str) -> None:
         """Send a name again although it is equal: what refers to it was replaced."""

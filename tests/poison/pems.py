@@ -16,11 +16,14 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from hypothesis import strategies as st
 
+from legation.manifests import read_manifests
 from tests.pki import Authority, Issued, self_signed
 from tests.poison.der import certificates, spki
 from tests.poison.spells import GATEWAYS, TENANT
+from translator.objects.kinds import Object
 
 SHORTEST_LINE = 20
+HTTPS_PORT = 443
 EARLY, LATE = datetime(2001, 1, 1, tzinfo=UTC), datetime(2090, 1, 1, tzinfo=UTC)
 
 
@@ -156,6 +159,13 @@ def manifests(writings: Sequence[Writing], port: int) -> str:
         *(each for number in numbers for each in _held(number, writings[number])),
     ]  # fmt: skip
     return yaml.safe_dump_all(objects)
+
+
+def things(some: list[Writing]) -> tuple[Object, ...]:
+    """Return the tenant's objects."""
+    loaded, problems = read_manifests(manifests(some, HTTPS_PORT), "evil.yaml")
+    assert not problems
+    return tuple(each.thing for each in loaded)
 
 
 def thing(version: str, kind: str, name: str, **spec: object) -> dict[str, Any]:

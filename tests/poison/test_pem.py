@@ -7,7 +7,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from legation.manifests import read_manifests
 from tests.envoy_validate import validate
 from tests.poison.der import (
     ALGORITHMS,
@@ -23,12 +22,12 @@ from tests.poison.der import (
     short_rsa,
     spki,
 )
-from tests.poison.pems import Writing, manifests, pem, secret_lines, stock, writings
+from tests.poison.pems import Writing, pem, secret_lines, stock, things, writings
 from tests.poison.spells import TENANT
 from tests.poison.tenants import SHARED, first_at_the_shared_door, portrait, world_of
 from tests.translator.test_statuses_any_world import lists
 from translator.envoy.resource import SECRET
-from translator.objects.kinds import Object, name_of
+from translator.objects.kinds import name_of
 from translator.rules.certificates import LONGEST_BUNDLE, Bundle, read_bundle
 from translator.rules.status import ListenerSetStatus, PolicyStatus
 from translator.translate import Translation, Translator, translate
@@ -37,19 +36,11 @@ DEPRECATED = "cryptography.utils.CryptographyDeprecationWarning"
 # What a library only warns of, such as too long a name, is accepted: the tests have to see it accepted.
 pytestmark = [pytest.mark.filterwarnings(f"ignore::{kind}") for kind in ("UserWarning", DEPRECATED)]
 
-PORT = 443
 REMEDY = ": "
 LONGEST_JUDGEMENT = 10.0  # seconds of the processor; mostly it is less than one
 seldom_slow = settings(
     deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
-
-
-def things(some: list[Writing]) -> tuple[Object, ...]:
-    """Return the tenant's objects."""
-    loaded, problems = read_manifests(manifests(some, PORT), "evil.yaml")
-    assert not problems
-    return tuple(each.thing for each in loaded)
 
 
 def refusals(translation: Translation) -> Iterator[tuple[str, str]]:

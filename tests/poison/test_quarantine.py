@@ -1,10 +1,11 @@
 """What only an Envoy refuses harms its author alone: it is found, named, held back, and tried again."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import aiohttp
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
@@ -12,25 +13,27 @@ from msgspec import structs
 from legation.addresses import HostPort
 from legation.bootstrap import Start, as_fields, bootstrap
 from legation.change import Put
-from legation.pump import Batch, Workbench
+from legation.pump import Batch, Outcome, Workbench
 from legation.quarantine import Quarantine
 from legation.standing import Overview
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from tests.legation.running import Legation, free_port, legation_up
 from tests.loopback import LOOPBACK, ask, http_backend
+from tests.poison.pems import Writing, stock, things
 from tests.poison.tenants import world_of
 from tests.poison.test_limits import matching
 from tests.poison.test_limits import route as evil_route
 from tests.real_envoy import running_envoy, until
-from translator.names import Name
+from translator.names import Name, Ref
 from translator.objects.http_route import HTTPRoute
 from translator.objects.kinds import KINDS, Object, name_of
 from translator.rules.held_back import HeldBack
 from xds_server.report import Accepted, Envoy, Rejected
-from xds_server.snapshot import RDS, Entry
+from xds_server.snapshot import LDS, RDS, SDS, Entry
 
 POISON = b"/poison"
 TABLE = "infra/shared:80"
+CERTIFICATE, OTHER_CERTIFICATE = "certificate/evil/edge0", "certificate/evil/edge1"
 MOST_ANSWERS = 100
 COSTLY = "/[a-z]{40}"  # ours let pass what has no more than 100 steps; this Envoy, no more than 20
 SPARING = {"re2.max_program_size.error_level": 20, "re2.max_program_size.warn_level": 20}
@@ -125,6 +128,41 @@ def test_what_was_good_last_stays_however_often_the_author_tries() -> None:
     assert (table.held_back(), b"/first" in table.held) == (set(), False)
 
 
+def shown(workbench: Workbench, batch: Batch) -> tuple[Outcome, Mapping[str, Entry]]:
+    """Work, and return what is shown to clients of the shared Gateway."""
+    outcome = workbench.work(batch)
+    return outcome, outcome.snapshots["infra/shared"].entries[SDS]
+
+
+@pytest.mark.parametrize("was_taken", [False, True])
+def test_a_certificate_that_envoy_never_took_closes_only_its_own_listeners(*, was_taken: bool) -> None:
+    good = Writing(b"", stock().good.pem.encode(), stock().secrets[0])
+    tenant = [put(each) for each in things([good, good])]
+    workbench, waiting = Workbench(asks_envoys=False), list[Batch]()
+    quarantine, world, one = Quarantine(waiting.append), world_of(), Envoy("infra/shared", "envoy-1")
+    outcome, secrets = shown(
+        workbench, [*(put(world.must(i.type, n)) for i in KINDS for n in world.names(i.type)), *tenant]
+    )
+    quarantine.take(outcome)
+    versions = {CERTIFICATE: secrets[CERTIFICATE].version}
+    if was_taken:
+        quarantine.note(Accepted(one, SDS, versions))
+    quarantine.note(Rejected(one, SDS, {CERTIFICATE: "of old"}, "not this one", isolated=True))
+    quarantine.note(Rejected(one, SDS, versions, "Failed to load certificate chain", isolated=True))
+    if was_taken:  # the last good version is sent again
+        assert waiting == []
+        return
+    [batch] = waiting
+    outcome, secrets = shown(workbench, batch)
+    assert (outcome.held_back, CERTIFICATE in secrets, OTHER_CERTIFICATE in secrets) == (1, False, True)
+    listener = outcome.snapshots["infra/shared"].entries[LDS]["infra/shared:443"].resource
+    assert listener.secrets == ("certificate/evil/edge1", "certificate/infra/edge")
+    status = outcome.statuses[Ref("ListenerSet", Name("evil", "showing"))]
+    assert b"Secret evil/edge0 is refused by an Envoy (Failed to load certificate chain)" in status
+    outcome, secrets = shown(workbench, tenant)
+    assert (outcome.held_back, CERTIFICATE in secrets) == (0, True)
+
+
 async def test_an_envoy_that_refuses_one_tenants_pattern_goes_on_taking_all_others_changes(
     tmp_path: Path,
 ) -> None:
@@ -148,13 +186,13 @@ async def test_an_envoy_that_refuses_one_tenants_pattern_goes_on_taking_all_othe
         (tmp_path / "evil.yaml").write_text(bad)
         assert "evil" in (await told(legation, "PartiallyInvalid"))
         assert (await ask(port, headers={"host": "evil.example"})).body == "store"
-        assert await held_back_routes(legation) == "1.0"
+        assert await held_back_objects(legation) == "1.0"
         (tmp_path / "quiet.yaml").write_text(route("quiet", "store", host="new.example"))
         await answers(port, "new.example")
         (tmp_path / "evil.yaml").write_text(evil.replace("evil.example", "repaired.example"))
         await answers(port, "repaired.example")
         await until(lambda: healed(legation), within=60)
-        assert await held_back_routes(legation) == "0.0"
+        assert await held_back_objects(legation) == "0.0"
 
 
 def sparing(xds: int) -> dict[str, object]:
@@ -196,14 +234,14 @@ def refused(overview: Overview, condition: str) -> list[str]:
     ]
 
 
-async def held_back_routes(legation: Legation) -> str:
+async def held_back_objects(legation: Legation) -> str:
     """Return what Prometheus is told."""
     async with (
         aiohttp.ClientSession() as session,
         session.get(f"{await legation.admin()}/metrics") as answer,
     ):
         lines = (await answer.text()).splitlines()
-    [value] = [line.split()[1] for line in lines if line.startswith("legation_held_back_routes ")]
+    [value] = [line.split()[1] for line in lines if line.startswith("legation_held_back_objects ")]
     return value
 
 

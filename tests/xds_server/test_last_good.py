@@ -50,9 +50,9 @@ def roots(pem: str) -> Resource:
     return Resource(message.SerializeToString(deterministic=True))
 
 
-def secured() -> Resource:
+def secured(seconds: int = 5) -> Resource:
     """Build a cluster that proves its endpoints by a secret."""
-    message = cluster_pb2.Cluster.FromString(real.cluster("secured", "e1").body)
+    message = cluster_pb2.Cluster.FromString(real.cluster("secured", "e1", seconds=seconds).body)
     tls = tls_pb2.UpstreamTlsContext()
     secret = tls.common_tls_context.validation_context_sds_secret_config
     secret.name = "roots"
@@ -113,3 +113,24 @@ async def test_what_is_refused_stays_as_it_was_until_it_is_mended_and_others_go_
         refused = [each for each in plane.reports if isinstance(each, Rejected) and each.isolated]
         assert [(each.type_url, set(each.versions)) for each in refused] == [(of.type_url, {of.name})]
         assert [each.failed for each in traffic] == [{}, {}]
+
+
+@pytest.mark.rule(66)
+@real.BOTH
+async def test_what_refers_to_a_refused_secret_goes_on_changing(tmp_path: Path, api: str) -> None:
+    plane, socket, of = real.Plane(), tmp_path / "xds", versions("secret")
+
+    def offer(seconds: int, secret: Resource) -> real.Offer:
+        clusters = {"c1": real.cluster("c1", "e1"), "secured": secured(seconds)}
+        offered = real.offer("c1", clusters, {"e1": real.endpoints("e1", port)})
+        return {**offered, SDS: {"roots": secret}}
+
+    async with backend("a") as port, serving(plane.hub, [Address(f"unix:{socket}")], real.TERMS):
+        plane.publish(offer(5, of.good))
+        async with real.envoy_and_traffic(socket, api):
+            await plane.taken(Snapshot.of(offer(5, of.good)))
+            plane.publish(offer(5, of.bad))
+            await plane.refused(SDS)
+            plane.publish(offer(7, of.bad))
+            await plane.taken(Snapshot.of(offer(7, of.good)))
+            await plane.taken(plane.publish(offer(8, of.mended)))

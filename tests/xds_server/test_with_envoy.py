@@ -137,6 +137,13 @@ class Plane:
                 with suppress(TimeoutError):  # an Envoy that has all already makes no news
                     await asyncio.wait_for(self._news.wait(), LOOK_AGAIN_AFTER)
 
+    async def refused(self, type_url: str) -> None:
+        """Wait until the Envoy has refused something of a type."""
+        async with asyncio.timeout(20):
+            while not any(isinstance(each, Rejected) and each.type_url == type_url for each in self.reports):
+                self._news.clear()
+                await self._news.wait()
+
     def _held(self) -> list[dict[str, Mapping[str, str]]]:
         return [{kind: held for kind, held in one.versions.items() if held} for one in self.hub.connected()]
 

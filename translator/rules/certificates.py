@@ -24,9 +24,10 @@ from cryptography.x509.oid import AuthorityInformationAccessOID, NameOID
 from msgspec import Struct
 
 from translator.memo import query
-from translator.names import Name
+from translator.names import Name, Ref
 from translator.objects.secret import Secret
-from translator.verdict import Refused
+from translator.rules.held_back import held_back
+from translator.verdict import Refused, listed
 from translator.world import Fact, World
 
 NOW = Fact(
@@ -182,8 +183,10 @@ def links(world: World, secret: Name) -> tuple[Link, ...]:
 
 @query
 def _served(world: World, name: Name) -> _Served | Refused:
-    secret = world.get(Secret, name)
-    wrong = _unservable(secret)
+    if (held := held_back(world, Ref("Secret", name))) is not None:
+        said = f"is refused by an Envoy ({listed([held.words])}): change it, and it is tried again"
+        return Refused("InvalidCertificateRef", f"Secret {name} {said}")
+    wrong = _unservable(world.get(Secret, name))
     if isinstance(wrong, _Served):
         return wrong
     return Refused("InvalidCertificateRef", f"Secret {name} {wrong}")

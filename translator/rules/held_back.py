@@ -1,6 +1,7 @@
 """Routes that an Envoy refused although every check of ours let them pass: what they said before is served.
 
-One refused route would hold up its whole table, and with it every other tenant's routes there.
+One refused route would hold up its whole table, and with it every other tenant's routes there. A Secret that
+Envoys never took is held back, too: they would refuse every change of a listener that shows it.
 """
 
 from msgspec import Struct
@@ -17,20 +18,20 @@ REASON = "RefusedByEnvoy"
 
 
 class HeldBack(Struct, frozen=True):
-    """Why a route is held back, in Envoy's words, and what it said before, if there was any."""
+    """Why a route or a Secret is held back, in Envoy's words, and what it said before, if there was any."""
 
     words: str
     before: HttpRoute | None
 
 
-def place(route: Ref) -> Name:
-    """Name where it is said of a route that it is held back."""
-    return Name(f"{route.kind} {route.name.namespace}", route.name.name)
+def place(ref: Ref) -> Name:
+    """Name where it is said of an object that it is held back."""
+    return Name(f"{ref.kind} {ref.name.namespace}", ref.name.name)
 
 
-def held_back(world: World, route: Ref) -> HeldBack | None:
-    """Return why a route is held back, if it is."""
-    return world.get(HeldBack, place(route))
+def held_back(world: World, ref: Ref) -> HeldBack | None:
+    """Return why an object is held back, if it is."""
+    return world.get(HeldBack, place(ref))
 
 
 def stated(world: World, route: Ref) -> HttpRoute:
