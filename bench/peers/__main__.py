@@ -38,26 +38,26 @@ def measure(size: Size, known: Sequence[Peer]) -> None:
 
 
 def report(size: Size, runs: Mapping[str, Run], sent: Mapping[str, Mapping[str, Sent]]) -> None:
-    """Print what we need of what each peer needs: processor time, then time."""
+    """Print what we need of what each peer needs, and what each one sends of what we send."""
     own, *others = runs
-    ours = runs[own]
     print(f"\n{size}: what {own} needs of what they need, by processor and by the clock")
     for name in others:
-        theirs = runs[name]
         print(f"  {name}")
-        pairs = {WHOLE: (ours.build, theirs.build)} | {
-            each: (ours.changes[each], theirs.changes[each]) for each in CHANGES
-        }
-        for change, (we, they) in pairs.items():
-            ratios = f"{_ratio(we.processor, they.processor):>8} {_ratio(we.wall, they.wall):>8}"
-            print(f"    {change:32} {ratios}")
-        print(f"    {'memory':32} {_ratio(ours.memory.now, theirs.memory.now):>8}", end="")
-        print(f" {_ratio(ours.memory.peak, theirs.memory.peak):>8} at its highest")
+        _print_needs(runs[own], runs[name])
     for change in (WHOLE, *CHANGES):
         print(f"  sent for {change}:")
         for name, found in sent.items():
             made = ", ".join(f"{count} {kind}" for kind, count in sorted(found[change].resources.items()))
             print(f"    {name:15} {_ratio(found[change].bytes, sent[own][change].bytes):>8} bytes; {made}")
+
+
+def _print_needs(ours: Run, theirs: Run) -> None:
+    ours_by_change = {WHOLE: ours.build, **ours.changes}
+    for change, they in {WHOLE: theirs.build, **theirs.changes}.items():
+        we = ours_by_change[change]
+        print(f"    {change:32} {_ratio(we.processor, they.processor):>8} {_ratio(we.wall, they.wall):>8}")
+    now = _ratio(ours.memory.now, theirs.memory.now)
+    print(f"    {'memory':32} {now:>8} {_ratio(ours.memory.peak, theirs.memory.peak):>8} at its highest")
 
 
 def _ratio(one: float, other: float) -> str:

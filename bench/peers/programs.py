@@ -8,15 +8,10 @@ from e2e.cluster.place import here
 
 HERE = Path(__file__).parent
 CONVERSATION = HERE / "conversation"
-GATEWAY = "envoy-gateway"  # as users start it
-TRANSLATION = "envoy-gateway-translation"
+ENVOY_GATEWAY = "envoy-gateway-translation"
 CONTOUR = "contour-translation"
 MODULES = (
-    Module(
-        HERE / "envoy_gateway",
-        {TRANSLATION: ".", GATEWAY: "github.com/envoyproxy/gateway/cmd/envoy-gateway"},
-        (CONVERSATION,),
-    ),
+    Module(HERE / "envoy_gateway", {ENVOY_GATEWAY: "."}, (CONVERSATION,)),
     Module(HERE / "contour", {CONTOUR: "."}, (CONVERSATION,)),
 )
 
@@ -28,7 +23,7 @@ def programs() -> Programs:
 
 def envoy_gateway() -> Peer:
     """Envoy Gateway, between its informers and its xDS port."""
-    command = str(programs().path(TRANSLATION))
+    command = str(programs().path(ENVOY_GATEWAY))
     return Peer("Envoy Gateway", "gateway.envoyproxy.io/gatewayclass-controller", (command,))
 
 
