@@ -89,19 +89,13 @@ class Kiosk:
 
     @property
     def objects(self) -> list[Json]:
-        """Everything as it is meant to be now."""
-        made = [
-            SERVED_BY_US,
-            edge(http_listener(self.port)),
-            config_map("roots", self._authority.pem),
-            route("HTTPRoute", "kiosk", [(self._leads_to, HTTPS)]),
-        ]
+        """Everything as it is meant to be now: what others need comes before them."""
+        made = [SERVED_BY_US, edge(http_listener(self.port)), config_map("roots", self._authority.pem)]
         for name, each in self._behind.items():
             roots = {"group": "", "kind": "ConfigMap", "name": "roots"}
-            proof: Json = {"hostname": HOST, "caCertificateRefs": [roots]}
-            made += [service(name, {HTTPS: "https"}), policy(name, proof)]
-            made += endpoints(name, HTTPS, each.port)
-        return made
+            made.append(policy(name, {"hostname": HOST, "caCertificateRefs": [roots]}))
+            made += [service(name, {HTTPS: None}), *endpoints(name, HTTPS, each.port)]
+        return [*made, route("HTTPRoute", "kiosk", [(self._leads_to, HTTPS)])]
 
     def _save(self) -> None:
         (self._folder / "new").write_text("---\n".join(json.dumps(each) + "\n" for each in self.objects))

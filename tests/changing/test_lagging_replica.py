@@ -1,4 +1,4 @@
-"""Two replicas, of which one knows only what was: nobody tells it of changes, and nobody tells it so."""
+"""Replicas that know only what was, of everything or of policies: nobody tells them so."""
 
 import json
 from collections.abc import AsyncIterator, Iterable
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import aiohttp
 import pytest
 
-from tests.changing.kiosk import Kiosk, bootstrap, furnished, visited, xds_port
+from tests.changing.kiosk import bootstrap, furnished, visited, xds_port
 from tests.handshakes.manifests import Json
 from tests.k8s_watch.faulty_api import FaultyApi, write_kubeconfig
 from tests.k8s_watch.faulty_api import serving as api_serving
@@ -82,8 +82,8 @@ async def started(api: int, folder: Path) -> AsyncIterator[Replica]:
 
 
 @asynccontextmanager
-async def scene(kiosk: Kiosk, folder: Path) -> AsyncIterator[Scene]:
-    """Have both replicas know the kiosk, and an Envoy that is connected to the first."""
+async def scene(folder: Path, objects: Iterable[Json]) -> AsyncIterator[Scene]:
+    """Have both replicas know some objects, and an Envoy that is connected to the first."""
     api = FaultyApi()
     api.roots = {f"/apis/{info.group}/{info.versions[0]}" for info in KINDS if info.group} | {"/api/v1"}
     api.kinds = set(PLURALS.values())
@@ -94,7 +94,7 @@ async def scene(kiosk: Kiosk, folder: Path) -> AsyncIterator[Scene]:
         slow = await stack.enter_async_context(started(news.port, folder))
         way = await stack.enter_async_context(linked("127.0.0.1", well.port))
         made = Scene(api, well, slow, news, way)
-        await made.put(kiosk.objects)
+        await made.put(objects)
         await stack.enter_async_context(running_envoy(await bootstrap(way.port)))
         yield made
 
@@ -102,7 +102,7 @@ async def scene(kiosk: Kiosk, folder: Path) -> AsyncIterator[Scene]:
 async def test_an_envoy_goes_back_to_what_a_lagging_replica_knows_and_forth_without_a_failure(
     tmp_path: Path,
 ) -> None:
-    async with furnished(tmp_path) as kiosk, scene(kiosk, tmp_path) as made, visited(kiosk):
+    async with furnished(tmp_path) as kiosk, scene(tmp_path, kiosk.objects) as made, visited(kiosk):
         await made.move(made.slow)
         made.news.silence()
         kiosk.lead_to("new")
@@ -117,3 +117,16 @@ async def test_an_envoy_goes_back_to_what_a_lagging_replica_knows_and_forth_with
         made.news.mend()
         await kiosk.reached()
     assert kiosk.broken == 0
+
+
+async def test_a_new_service_is_reached_as_its_policy_says_though_the_watch_of_policies_is_dead(
+    tmp_path: Path,
+) -> None:
+    async with furnished(tmp_path) as kiosk:
+        known = [each for each in kiosk.objects if "new" not in json.dumps(each["metadata"])]
+        async with scene(tmp_path, known) as made, visited(kiosk):
+            await made.api.hush("backendtlspolicies")
+            kiosk.lead_to("new")
+            await made.put(kiosk.objects)
+            await kiosk.reached()
+        assert kiosk.broken == 0
