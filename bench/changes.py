@@ -1,29 +1,37 @@
-"""What one change costs against a full build, at 100, 1,000 and 5,000 routes: time as ratios, work as counts.
+"""What one change costs against a full build, and how both grow with routes: time as ratios, work as counts.
 
-Every figure is taken in this one run; times are the best of several: a noisy machine only ever adds to them.
+Every figure is taken in this one run. Time is that of the processor, which others on the machine hardly add
+to, and for changes the best of some.
+`ROUTES=100,50000` names other sizes. Each size has a process of its own, since memory is not given back.
 """
 
 import gc
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from itertools import pairwise
-from time import perf_counter
+from multiprocessing import get_context
+from time import process_time
 from typing import Any, NamedTuple
 
 import msgspec
 
+from bench.cluster.usage import usage
 from tests.pki import Authority
 from translator.names import Name
 from translator.objects.kinds import KINDS
 from translator.translate import INDEXES, Translation, Translator
 from translator.world import World
 
-SIZES = (100, 1000, 5000)
+SIZES = tuple(int(each) for each in os.environ.get("ROUTES", "100,1000,5000,20000").split(","))
 GATEWAYS = 50
-REPEATS = 7
+SHAPES = (GATEWAYS, 1)  # Gateways that all routes are spread over
+REPEATS = 4
 TYPES = {info.kind: info.type for info in KINDS}
 ROOTS = [Authority(f"roots {n}").pem for n in range(REPEATS + 1)]
 
-Change = Callable[[World, int], None]
+Change = Callable[[World, int, int], None]  # the number of the change, and how many Gateways there are
 
 
 class Measured(NamedTuple):
@@ -35,11 +43,29 @@ class Measured(NamedTuple):
     bytes: int
 
 
+class Built(NamedTuple):
+    """One size: what it takes to build, and to change."""
+
+    routes: int
+    gateways: int
+    seconds: float
+    memory: int  # bytes, of the world and of all that is made from it
+    results: int  # that are kept
+    bytes: int  # of all resources
+    changes: dict[str, Measured]
+
+
 def put(world: World, kind: str, name: str, **fields: Any) -> None:  # noqa: ANN401  any JSON
     """Put an object of the one namespace, as it would come from a file."""
     written = {"metadata": {"name": name, "namespace": "shop"} | fields.pop("metadata", {}), **fields}
     thing = msgspec.json.decode(msgspec.json.encode(written), type=TYPES[kind])
     world.put(TYPES[kind], Name("" if kind == "GatewayClass" else "shop", name), thing)
+
+
+def gateway(world: World, n: int, *ports: int) -> None:
+    """Put a Gateway that listens on these ports."""
+    listeners = [{"name": f"http-{port}", "port": port, "protocol": "HTTP"} for port in ports]
+    put(world, "Gateway", f"g{n}", spec={"gatewayClassName": "legation", "listeners": listeners})
 
 
 def route(world: World, n: int, header: str = "", gateways: int = GATEWAYS) -> None:
@@ -89,9 +115,8 @@ def build(size: int, gateways: int = GATEWAYS) -> World:
     """Make a world of so many routes, every second Service with a policy."""
     world = World(INDEXES)
     put(world, "GatewayClass", "legation", spec={"controllerName": "legation.dev/gateway-controller"})
-    listeners = [{"name": "http", "port": 80, "protocol": "HTTP"}]
     for n in range(gateways):
-        put(world, "Gateway", f"g{n}", spec={"gatewayClassName": "legation", "listeners": listeners})
+        gateway(world, n, 80)
     for n in range(10):
         roots(world, n, ROOTS[0])
     for n in range(size):
@@ -104,11 +129,13 @@ def build(size: int, gateways: int = GATEWAYS) -> World:
 
 
 CHANGES: dict[str, Change] = {
-    "one route": lambda world, n: route(world, 7, header=f"v{n}"),
-    "one endpoint": lambda world, n: endpoints(world, 7, last=n + 20),
-    "one policy": lambda world, n: policy(world, 7, hostname=f"pay{n}.internal"),
-    "one CA of a tenth of the policies": lambda world, n: roots(world, 7, ROOTS[n]),
-    "nothing": lambda _world, _n: None,
+    "one endpoint": lambda world, n, _: endpoints(world, 7, last=n + 20),
+    "one policy": lambda world, n, _: policy(world, 7, hostname=f"pay{n}.internal"),
+    "one route": lambda world, n, gateways: route(world, 7, header=f"v{n}", gateways=gateways),
+    "a route more": lambda world, n, gateways: route(world, 10**6 + n * gateways, gateways=gateways),
+    "one CA of a tenth of the policies": lambda world, n, _: roots(world, 7, ROOTS[n]),
+    "a second listener": lambda world, n, _: gateway(world, 0, 80, 9000 + n),
+    "nothing": lambda _world, _n, _gateways: None,
 }
 
 
@@ -116,17 +143,11 @@ def clocked(work: Callable[[], Translation]) -> tuple[float, Translation]:
     """Time one translation, the collector of garbage at rest meanwhile, as `legation` has it."""
     gc.collect()
     gc.disable()
-    begun = perf_counter()
+    begun = process_time()
     translation = work()
-    seconds = perf_counter() - begun
+    seconds = process_time() - begun
     gc.enable()
     return seconds, translation
-
-
-def fresh(size: int) -> tuple[float, Translation]:
-    """Time a translation from nothing."""
-    world = build(size)
-    return clocked(lambda: Translator(world).translate())
 
 
 def changed(before: Translation, after: Translation) -> Iterator[tuple[str, int]]:
@@ -147,13 +168,13 @@ def weight(translation: Translation) -> int:
     return sum(len(each.body) for named in resources for each in named.values())
 
 
-def measure(world: World, translator: Translator, change: Change) -> Measured:
-    """Make one kind of change several times; what it makes anew must be the same each time."""
+def measure(translator: Translator, change: Callable[[int], None]) -> Measured:
+    """Make one kind of change several times; what is told of it is what the last one made."""
     best, size, statuses = float("inf"), 0, 0
     counts: dict[str, int] = {}
     before = translator.translate()
     for n in range(1, REPEATS + 1):
-        change(world, n)
+        change(n)
         seconds, after = clocked(translator.translate)
         best = min(best, seconds)
         news = list(changed(before, after))
@@ -164,32 +185,70 @@ def measure(world: World, translator: Translator, change: Change) -> Measured:
     return Measured(best, counts, statuses, size)
 
 
-def report(title: str, found: Measured, full: float, whole: int) -> None:
-    """Print one line."""
-    made = ", ".join(f"{count} {kind}" for kind, count in found.resources.items()) or "nothing"
-    print(
-        f"  {title:34} 1/{full / found.seconds:<6.0f} of the build; made anew: {made};"
-        f" {found.statuses} statuses; {found.bytes} bytes, 1/{whole / max(found.bytes, 1):.0f} of all"
-    )
+def measured(routes: int, gateways: int) -> Built:
+    """Build one size, and make every kind of change to it."""
+    before = usage(os.getpid()).memory
+    world = build(routes, gateways)
+    translator = Translator(world)
+    seconds, translation = clocked(translator.translate)
+    memory = usage(os.getpid()).memory - before
+    gc.freeze()  # what stays is looked through no more, as `legation` has it
+    whole, results = weight(translation), len(world.memory)
+    changes = {
+        title: measure(translator, partial(_made, change, world, gateways))
+        for title, change in CHANGES.items()
+    }
+    return Built(routes, gateways, seconds, memory, results, whole, changes)
 
 
-def main() -> None:
-    """Print a table for each size, then how the full build grows."""
-    builds = {}
-    for size in SIZES:
-        builds[size] = min(fresh(size)[0] for _ in range(2 if size > SIZES[0] else REPEATS))
-        world = build(size)
-        translator = Translator(world)
-        whole = weight(translator.translate())
-        print(f"\n{size} routes in {GATEWAYS} Gateways: {whole} bytes, {len(world.memory)} results kept")
-        for title, change in CHANGES.items():
-            report(title, measure(world, translator, change), builds[size], whole)
-    for less, more in pairwise(SIZES):
+def _made(change: Change, world: World, gateways: int, number: int) -> None:
+    change(world, number, gateways)
+
+
+def apart(routes: int, gateways: int) -> Built:
+    """Measure one size in a process of its own."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        return process.submit(measured, routes, gateways).result()
+
+
+def report(built: Built) -> None:
+    """Print what one size takes."""
+    place = f"{built.routes} routes in {built.gateways} Gateways"
+    print(f"\n{place}: {built.bytes} bytes, {built.results} results kept")
+    for title, found in built.changes.items():
+        made = ", ".join(f"{count} {kind}" for kind, count in found.resources.items()) or "nothing"
         print(
-            f"\nFull build of {more // less}x the routes: {builds[more] / builds[less]:.1f}x the time", end=""
+            f"  {title:34} 1/{built.seconds / found.seconds:<6.0f} of the build; made anew: {made};"
+            f" {found.statuses} statuses;"
+            f" {found.bytes} bytes, 1/{built.bytes / max(found.bytes, 1):.0f} of all"
         )
-    print()
+
+
+def compare(less: Built, more: Built) -> None:
+    """Print how everything grows from one size to another."""
+    seconds, memory = more.seconds / less.seconds, more.memory / less.memory
+    print(f"\n{more.routes / less.routes:.0f}x the routes in {more.gateways} Gateways:")
+    print(f"  {'full build':34} {seconds:.1f}x the time, {memory:.1f}x the memory")
+    for title, found in more.changes.items():
+        print(f"  {title:34} {found.seconds / less.changes[title].seconds:.1f}x the time")
+
+
+def everything() -> list[list[Built]]:
+    """Measure and print every size, first in many Gateways, then in one."""
+    found = []
+    for gateways in SHAPES:
+        found.append([apart(routes, gateways) for routes in SIZES])
+        report_all(found[-1])
+    return found
+
+
+def report_all(sizes: Sequence[Built]) -> None:
+    """Print a table for each size, then how everything grows."""
+    for built in sizes:
+        report(built)
+    for less, more in pairwise(sizes):
+        compare(less, more)
 
 
 if __name__ == "__main__":
-    main()
+    everything()

@@ -1,0 +1,1 @@
+"""Pictures of what the benchmarks say, for docs/performance.md."""

@@ -1,0 +1,29 @@
+"""Pictures of benchmarks are SVG that anybody's viewer takes."""
+
+import re
+from xml.etree import ElementTree as ET
+
+from bench.plots.chart import HEIGHT, WIDTH, Chart, Line
+
+CHART = Chart(
+    "Time & <space>",
+    "routes",
+    "times as much",
+    [
+        Line("steep", [(100, 1), (1_000, 12), (20_000, 480)]),
+        Line("a < b", [(100, 0.004), (1_000, 0.004), (20_000, 0.005)], is_dashed=True),
+    ],
+)
+
+
+def test_a_chart_is_xml_whatever_its_lines_are_called() -> None:
+    texts = {each.strip() for each in ET.fromstring(CHART.svg()).itertext()}  # noqa: S314  our own
+    assert {"Time & <space>", "steep", "a < b", "20,000", "0.001", "1000"} <= texts
+
+
+def test_every_point_is_drawn_within_the_picture_and_more_is_higher() -> None:
+    places = [(float(x), float(y)) for x, y in re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', CHART.svg())]
+    assert len(places) == 6
+    assert all(0 < x < WIDTH and 0 < y < HEIGHT for x, y in places)
+    steep = places[:3]
+    assert steep == sorted(steep, key=lambda place: (place[0], -place[1]))
