@@ -399,3 +399,19 @@ def test_a_secret_of_another_group_is_absent_to_a_guesser(kind: str) -> None:
     server.hub.publish("other/gateway", Snapshot.of({kind: {"theirs": plain("t")}}))
     [none] = server.connect(whole=False).change(kind, ("theirs",))
     assert (none.entries, none.removed) == ((), ("theirs",))
+
+
+@pytest.mark.rule(66)
+@BOTH
+def test_a_cluster_that_was_refused_for_its_secrets_sake_is_offered_again(*, whole: bool) -> None:
+    def offered(text: str, secret: str) -> Offer:
+        return {CDS: {"c1": cluster(text, None, "s")}, SDS: {"s": plain(secret)}}
+
+    client = settled(Server(), offered("old", "good"), whole=whole)
+    [changed, bad] = client.publish(offered("new", "bad"))
+    assert bodies(bad) == {"s": "bad"}
+    client.nack(changed, "no certificate")
+    [good] = client.nack(bad, "no certificate")
+    assert bodies(good) == {"s": "good"}
+    [repeated, *_] = client.ack(good)
+    assert bodies(repeated) == bodies(changed)
