@@ -32,7 +32,7 @@ OF_GATEWAY_API = re.compile(r"https://github\.com/kubernetes-sigs/gateway-api/\S
 TIMEOUT = re.compile(r"--timeout=\d+s")
 OURS = "gatewayparameters.legation.dev"
 NOISE = re.compile(r"^(?:Event|PodMetrics|NodeMetrics|ComponentStatus) ")
-FORBIDDEN = re.compile(r"forbidden|\b403\b", re.IGNORECASE)
+FORBIDDEN = re.compile(r"forbidden|(?<![\d.])403\b", re.IGNORECASE)
 
 GATEWAY = Template("""
 apiVersion: gateway.networking.k8s.io/v1

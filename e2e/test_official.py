@@ -1,10 +1,11 @@
 """What the official suite said is read as it was meant; no suite runs."""
 
 import pytest
+import yaml
 
 from e2e.cluster.build import CHANNEL
 from e2e.cluster.tools import UnreadyError
-from e2e.official import REPORTS, chosen, told
+from e2e.official import REPORTS, chosen, shortcomings, told
 
 SAID = """\
 === RUN   TestConformance
@@ -54,6 +55,21 @@ def test_a_report_is_named_after_the_channel_and_what_was_chosen(monkeypatch: py
     assert chosen("core").report == REPORTS / "experimental-core.yaml"
     monkeypatch.setenv(CHANNEL, "standard")
     assert chosen("full").report == REPORTS / "standard-full.yaml"
+
+
+@pytest.mark.parametrize("name", ["experimental-full", "standard-full"])
+def test_the_reports_that_are_kept_fall_short_of_nothing(name: str) -> None:
+    report = yaml.safe_load((REPORTS / f"{name}.yaml").read_text())
+    assert shortcomings(yaml.dump(report)) == []
+    first = report["profiles"][0]
+    first["core"]["statistics"]["Skipped"] = 1
+    first["extended"]["unsupportedFeatures"] = ["ListenerSet"]
+    report["succeededProvisionalTests"].pop()
+    assert shortcomings(yaml.dump(report)) == [
+        f"{first['name']}, core: success, {{'Failed': 0, 'Skipped': 1}}, without []",
+        f"{first['name']}, extended: success, {{'Failed': 0, 'Skipped': 0}}, without ['ListenerSet']",
+        "5 of 6 provisional tests passed",
+    ]
 
 
 def test_a_channel_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

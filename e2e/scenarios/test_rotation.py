@@ -15,7 +15,7 @@ from e2e.scenarios.shop import EDGE, Shop, visited
 from e2e.scenarios.traffic import ENOUGH
 from legation.channel.authority import Credential, Lifetime, make_root, vouches
 from legation.channel.identity_secrets import authority_secret, leaf_of, roots_of
-from legation.managed_mode import AUTHORITY
+from legation.permissions import AUTHORITY
 from legation.proxies.managed import PROBES
 from legation.proxies.probed import METRICS
 from tests.pki import Authority
