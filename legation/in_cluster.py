@@ -29,6 +29,7 @@ from legation.events import Events
 from legation.leader import Leader
 from legation.managed_mode import ManagedMode
 from legation.other_replicas import OtherReplicas, own_service
+from legation.permissions import LEASE
 from legation.proofs.audit_log import AuditLog, appending
 from legation.proxies.keeper import Ways
 from legation.pump import Outcome, Workbench, the_time
@@ -38,7 +39,6 @@ from translator.objects.kinds import Object
 from translator.rules.bundles import Bundles
 from translator.rules.gateways import CONTROLLER
 
-LEASE = "legation"
 POD = "POD_NAME"  # a variable, by which a pod knows itself
 SPREAD = 3.0  # seconds over which streams end, so that Envoys do not all call another replica at once
 SIGNALS = (signal.SIGINT, signal.SIGTERM)

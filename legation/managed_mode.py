@@ -10,6 +10,7 @@ from legation.channel.kept_authority import KeptAuthority
 from legation.channel.revocation import Gate
 from legation.engine import Guard
 from legation.other_replicas import own_service
+from legation.permissions import AUTHORITY
 from legation.proxies.keeper import Keeper, Ways
 from legation.proxies.managed import Environment
 from legation.pump import Batch, Kept, Outcome
@@ -17,8 +18,6 @@ from legation.settings import RunSettings
 from translator.names import Name
 from translator.objects.kinds import Object
 from translator.rules.managed import RUNS_PROXIES
-
-AUTHORITY = "legation-authority"
 
 
 class ManagedMode:

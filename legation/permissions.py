@@ -19,6 +19,7 @@ from translator.objects.tls_route import TLSRoute
 from translator.objects.udp_route import UDPRoute
 from translator.objects.x_backend import XBackend
 
+LEASE, AUTHORITY = "legation", "legation-authority"  # what it keeps for itself, where it runs
 READ = ("get", "list", "watch")
 OWN = ("create", "delete", "get", "list", "patch", "watch")
 JUDGED = (
@@ -66,10 +67,9 @@ def of_default_namespace() -> tuple[Permission, ...]:
 
 def of_own_namespace() -> tuple[Permission, ...]:
     """Say what is needed where the control plane itself runs: its Lease, its authority, its own replicas."""
-    kept = ("create", "get", "update")
     return (
-        Permission("", kept, ("secrets",)),
-        Permission("coordination.k8s.io", kept, ("leases",)),
+        *_of_single("", "secrets", AUTHORITY),
+        *_of_single("coordination.k8s.io", "leases", LEASE),
         Permission("discovery.k8s.io", READ, ("endpointslices",)),
     )
 
@@ -78,6 +78,14 @@ def role(kind: str, name: str, permissions: Iterable[Permission]) -> Manifest:
     """Write a Role or a ClusterRole."""
     heading = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": name}}
     return {**heading, "rules": [permission.rule() for permission in permissions]}
+
+
+def _of_single(group: str, resource: str, name: str) -> tuple[Permission, ...]:
+    """Allow to keep one object; what is yet to be made has no name by which a role could know it."""
+    return (
+        Permission(group, ("create",), (resource,)),
+        Permission(group, ("get", "update"), (resource,), (name,)),
+    )
 
 
 def _known(kinds: Iterable[KindInfo]) -> list[Permission]:

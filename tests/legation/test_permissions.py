@@ -81,10 +81,16 @@ def test_of_definitions_only_those_of_gateway_api_may_be_read_and_only_by_name()
 
 def test_a_role_lists_what_is_permitted() -> None:
     written = role("Role", "legation", of_own_namespace())
-    verbs = ["create", "get", "update"]
+    kept = ["get", "update"]
+    secret, lease = (
+        {"apiGroups": [""], "resources": ["secrets"]},
+        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]},
+    )
     assert written["rules"] == [
-        {"apiGroups": [""], "resources": ["secrets"], "verbs": verbs},
-        {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": verbs},
+        {**secret, "verbs": ["create"]},
+        {**secret, "resourceNames": ["legation-authority"], "verbs": kept},
+        {**lease, "verbs": ["create"]},
+        {**lease, "resourceNames": ["legation"], "verbs": kept},
         {
             "apiGroups": ["discovery.k8s.io"],
             "resources": ["endpointslices"],
