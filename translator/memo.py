@@ -115,7 +115,7 @@ class Cell:
     def __init__(self, question: Callable[..., Any], names: Names) -> None:
         """Begin without a result: stale, so that the first question computes it."""
         self.question = question
-        self.rank = question.rank if isinstance(question, Keyed) else None
+        self.rank: int | None = getattr(question, "rank", None)
         self.names = names
         self.value: Any = None
         self.failure: Exception | None = None
@@ -154,7 +154,9 @@ class Memory:
         """Return the result for these names, computed anew only where something it read has changed."""
         if self._held and not self._running:
             self.settle(world)
-        cell = self.cell(question, names)
+        key = (question, names)
+        if (cell := self._cells.get(key)) is None:
+            cell = self._cells[key] = Cell(question, names)
         if self._running:
             reader = self._running[-1]
             reader.reads[cell] = None
@@ -268,7 +270,8 @@ class Memory:
         self.runs[cell.question.__name__] += 1
         if (otherwise := getattr(cell.question, "otherwise", None)) is not None:
             value, failure = self._endured(cell, failure, otherwise, value)
-        self._unlink(cell, [read for read in before if read not in cell.reads])
+        if before:
+            self._unlink(cell, [read for read in before if read not in cell.reads])
         if failure is not None or cell.failure is not None or cell.changed_at < 0 or value != cell.value:
             old, cell.value = cell.value, value
             cell.failure, cell.changed_at = failure, self._revision

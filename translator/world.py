@@ -97,8 +97,7 @@ class World:
 
     def where(self, index: Index[T], key: Hashable) -> tuple[T, ...]:
         """Return the objects found under a key, in the order of their names; for narrow relations."""
-        found: tuple[T, ...] = _found(self, index, key)
-        return found
+        return tuple(self.must(index.kind, name) for name in _found_names(self, index, key))
 
     def names_where(self, index: Index[Any], key: Hashable) -> tuple[Name, ...]:
         """Return the names found under a key: they differ only when one joins or leaves."""
@@ -182,11 +181,6 @@ def _found_names(world: World, index: Index[Any], key: Hashable) -> tuple[Name, 
 @query
 def _any_found(world: World, index: Index[Any], key: Hashable) -> bool:
     return key in world._members[index]  # noqa: SLF001  # the inputs' own query
-
-
-@query
-def _found(world: World, index: Index[Any], key: Hashable) -> tuple[Any, ...]:
-    return tuple(world.must(index.kind, name) for name in _found_names(world, index, key))
 
 
 @query

@@ -5,7 +5,10 @@ from collections.abc import Iterator
 from envoy.config.core.v3 import base_pb2
 from envoy.config.route.v3 import route_components_pb2
 
-from translator.rules.headers import HeaderChanges
+from translator.rules.headers import UNCHANGED, HeaderChanges
+
+SET = base_pb2.HeaderValueOption.OVERWRITE_IF_EXISTS_OR_ADD
+ADD = base_pb2.HeaderValueOption.APPEND_IF_EXISTS_OR_ADD
 
 
 def change_request(
@@ -13,8 +16,9 @@ def change_request(
     changes: HeaderChanges,
 ) -> None:
     """Change the headers of requests that go this way."""
-    built.request_headers_to_add.extend(_added(changes))
-    built.request_headers_to_remove.extend(changes.remove)
+    if changes is not UNCHANGED:
+        built.request_headers_to_add.extend(_added(changes))
+        built.request_headers_to_remove.extend(changes.remove)
 
 
 def change_response(
@@ -22,15 +26,13 @@ def change_response(
     changes: HeaderChanges,
 ) -> None:
     """Change the headers of answers to them."""
-    built.response_headers_to_add.extend(_added(changes))
-    built.response_headers_to_remove.extend(changes.remove)
+    if changes is not UNCHANGED:
+        built.response_headers_to_add.extend(_added(changes))
+        built.response_headers_to_remove.extend(changes.remove)
 
 
 def _added(changes: HeaderChanges) -> Iterator[base_pb2.HeaderValueOption]:
-    for action, pairs in (
-        ("OVERWRITE_IF_EXISTS_OR_ADD", changes.set),
-        ("APPEND_IF_EXISTS_OR_ADD", changes.add),
-    ):
+    for action, pairs in ((SET, changes.set), (ADD, changes.add)):
         for key, value in pairs:
             literal = value.replace("%", "%%")  # Envoy would take a single one for a placeholder
             yield base_pb2.HeaderValueOption(header={"key": key, "value": literal}, append_action=action)

@@ -24,6 +24,8 @@ from translator.world import World
 class Protocol(Enum):
     """What is spoken to a backend, inside TLS where there is any."""
 
+    __hash__ = object.__hash__  # that of Enum is written in Python, and names of results have these in them
+
     HTTP = "http"
     HTTP2 = "h2"
     TCP = "tcp"
@@ -58,6 +60,8 @@ class Share(NamedTuple):
 
 class Traffic(Enum):
     """What a route does with a connection to a backend: it decides what is spoken, and who speaks TLS."""
+
+    __hash__ = object.__hash__  # that of Enum is written in Python, and names of results have these in them
 
     HTTP = "HTTPRoute"
     GRPC = "GRPCRoute"

@@ -200,6 +200,8 @@ def _done(
 
 def _own(whole: Filters, number: int, ref: HTTPBackendRef | GRPCBackendRef) -> Filters | Refused:
     """Read what is done with the requests of one backend: what the rule says, then what the backend says."""
+    if not ref.filters:
+        return whole
     own = filters.read(ref.filters)
     found = own if isinstance(own, Refused) else filters.both(whole, own)
     if isinstance(found, Refused):

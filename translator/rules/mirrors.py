@@ -25,6 +25,8 @@ def mirrors(
     world: World, route: Ref, asked: tuple[HTTPRequestMirrorFilter, ...], traffic: Traffic
 ) -> tuple[Mirror, ...]:
     """Return mirrors as they can be reached, by the door that all backends go through."""
+    if not asked:  # almost always
+        return ()
     refs = tuple(mirrored(each) for each in asked)
     found = zip(shares(world, route, refs, traffic), asked, strict=True)
     return tuple(Mirror(share.target, _millionths(each)) for share, each in found)

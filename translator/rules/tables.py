@@ -7,6 +7,7 @@ certificate began its connection is misdirected: 421 has the client come again o
 """
 
 from collections.abc import Iterator
+from operator import neg
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -108,11 +109,11 @@ def virtual_host(world: World, table: Table, hostname: str) -> tuple[Entry, ...]
         return (MISDIRECTED,)
     found = []
     for placed in guests(world, table, hostname):
-        precision = tuple(-n for n in specificity(placed.written))
+        precision = tuple(map(neg, specificity(placed.written)))
         elder = age(world.must(ROUTES[placed.route.kind], placed.route.name))
         for number, read in enumerate(rules(world, placed.route)):
             for place, ranked in enumerate(read.matches):
-                order = (precision, tuple(-n for n in ranked.rank), elder, number, place)
+                order = (precision, tuple(map(neg, ranked.rank)), elder, number, place)
                 found.append((order, Entry(ranked.match, read.rule, Author(placed.route, number))))
     last = (UNROUTED,) if asked(world, table, hostname) else ()
     return (*(entry for _, entry in sorted(found, key=lambda pair: pair[0])), *last)
