@@ -257,7 +257,7 @@ def test_roots_and_certificates_name_the_xbackends_that_refer_to_them() -> None:
     values = {"tls.crt": issued.chain_pem, "tls.key": issued.key_pem}
     own = json.dumps({**_held("Secret", "own"), "type": "kubernetes.io/tls", "stringData": values})
     roots = json.dumps({**_held("ConfigMap", "roots"), "data": {"ca.crt": Authority("store").pem}})
-    text = together(LEGATION_CLASS, own, roots, X_BACKEND)
+    text = together(LEGATION_CLASS, f"{own}\n", f"{roots}\n", X_BACKEND)
     for of in ("secret/shop/own", "cm/shop/roots"):
         assert [str(each) for each in about_object(text, of).users] == ["XBackend shop/store"]
 
