@@ -143,7 +143,7 @@ class Reader:
         return self._running
 
     async def _for_others(self, command: str) -> None:
-        """End the Legation that runs, as Ctrl-C does, and start one for Envoys that the page starts itself."""
+        """End the Legation that runs, as Ctrl-C does, and start one for Envoys that the page starts."""
         await self._of_running.aclose()
         self._running = None
         await self._started(*shlex.split(self._moved(command.removeprefix(STARTS))))
