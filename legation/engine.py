@@ -43,7 +43,12 @@ T = TypeVar("T")
 
 
 class CannotStartError(Exception):
-    """A port, a file or a server that is needed and not to be had; says what to do."""
+    """A port, a file or a server that is needed and not to be had."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        """Say why, and what helps."""
+        super().__init__(what)
+        self.remedy = remedy
 
 
 class Guard(Struct, frozen=True):
@@ -170,5 +175,5 @@ async def opened(doors: AsyncExitStack, door: AbstractAsyncContextManager[T], wh
     try:
         return await doors.enter_async_context(door)
     except (OSError, RuntimeError) as error:
-        message = f"{what} cannot be opened: {error}; choose another address or port, or end who has it"
-        raise CannotStartError(message) from error
+        why = f"{what} cannot be opened: {error}"
+        raise CannotStartError(why, "choose another address or port, or end who has it") from error

@@ -50,8 +50,8 @@ async def run(settings: RunSettings) -> None:
         async with ApiServer(access(settings)) as server:
             await Replica(settings, server).run()
     except NoAccessError as error:
-        message = f"there is no way to an API server: {error}"
-        raise CannotStartError(message) from error
+        why = f"there is no way to an API server: {error}"
+        raise CannotStartError(why, "run it in a pod of a cluster, or name a --kubeconfig") from error
 
 
 def access(settings: RunSettings) -> Load:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from translator.names import Name
-from translator.objects.backend_tls_policy import BackendTLSPolicy, BackendTLSPolicyValidation
+from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.config_map import ConfigMap
 from translator.objects.gateway import Gateway, GatewayTLSConfig
 from translator.objects.kinds import Object
@@ -25,6 +25,7 @@ from translator.objects.references import GATEWAY_GROUP, ObjectReference, Secret
 from translator.objects.secret import Secret
 from translator.objects.x_backend import X_GROUP, XBackend
 from translator.rules.grants import Pointee, Pointer, permits
+from translator.rules.wordings import Wording, of_policy, of_x_backend
 
 Key = tuple[type, Name]
 
@@ -62,26 +63,22 @@ def references(thing: Object | None) -> frozenset[Reference]:
     if isinstance(thing, Gateway | ListenerSet):
         return frozenset(_of_listeners(thing))
     if isinstance(thing, BackendTLSPolicy):
-        return frozenset(_trusted(thing, thing.spec.validation))
+        return frozenset(_trusted(thing, of_policy(thing)))
     if isinstance(thing, XBackend):
         return frozenset(_of_x_backend(thing))
     return frozenset()
 
 
 def _of_x_backend(thing: XBackend) -> Iterator[Reference]:
-    tls = thing.spec.tls
-    if tls.validation is not None:
-        yield from _trusted(thing, tls.validation)
-    if tls.client_certificate_ref is not None:
-        yield from _pointed(thing, (tls.client_certificate_ref,), _SHOWN, CERTIFICATE)
+    yield from _trusted(thing, of_x_backend(thing))
+    if (shown := thing.spec.tls.client_certificate_ref) is not None:
+        yield from _pointed(thing, (shown,), _SHOWN, CERTIFICATE)
 
 
-def _trusted(
-    thing: BackendTLSPolicy | XBackend, validation: BackendTLSPolicyValidation
-) -> Iterator[Reference]:
-    for ref in validation.ca_certificate_refs:
-        if (kind := _TRUSTED.get((ref.group, ref.kind))) is not None:
-            yield Reference(_pointer(thing), kind, Name(thing.metadata.namespace, ref.name), TRUST)
+def _trusted(thing: BackendTLSPolicy | XBackend, wording: Wording | None) -> Iterator[Reference]:
+    for group, kind, name in wording.references if wording else ():
+        if (known := _TRUSTED.get((group, kind))) is not None:
+            yield Reference(_pointer(thing), known, name, TRUST)
 
 
 def _of_listeners(thing: Gateway | ListenerSet) -> Iterator[Reference]:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-SOON = 20.0  # seconds, for a machine that does much else
+SOON = 120.0  # seconds, for a machine that does much else; it passes in failure only
 PAUSE = 0.005
 
 

@@ -12,7 +12,7 @@ import envoy._bin
 from msgspec import Struct
 
 ENVOY = Path(envoy._bin.__file__).with_name("envoy")
-STARTS_WITHIN = 120.0
+STARTS_WITHIN = 120.0  # seconds, of which all pass in failure only
 STOPS_WITHIN = 30.0
 LOOK_AGAIN_AFTER = 0.02
 EPHEMERAL_ADMIN = {"address": {"socket_address": {"address": "127.0.0.1", "port_value": 0}}}
@@ -77,7 +77,7 @@ async def running_envoy(
             await _stop(process)
 
 
-async def until(holds: Callable[[], Awaitable[bool]], within: float = 20.0) -> None:
+async def until(holds: Callable[[], Awaitable[bool]], within: float = STARTS_WITHIN) -> None:
     """Wait for something that only asking can tell, such as a number on an admin page."""
     async with asyncio.timeout(within):
         while not await holds():  # noqa: ASYNC110 - another process sets no event of ours
@@ -115,7 +115,7 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
 
 
 def _request(port: int, method: str, path: str) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=STARTS_WITHIN)
     try:
         connection.request(method, path)
         answer = connection.getresponse()

@@ -34,6 +34,7 @@ DOORS = {
     "kubernetes_asyncio": ("k8s_watch/api_server.py",),
     "opentelemetry": ("legation/telemetry/otlp.py",),
 }
+ASKED_OF_A_CERTIFICATE = ("spec.validation", "spec.options", "tls.validation")
 SAYS_NOTHING = {"common", "helpers", "models", "types", "utils"}
 
 MACHINE_PATH = re.compile(r"(?:^|[^\w.-])/(?:work|root|home)/")
@@ -112,6 +113,21 @@ def test_a_dependency_is_imported_at_its_door_only(dependency: str) -> None:
 def test_rules_know_nothing_of_envoy() -> None:
     knowing = {"envoy", "envoy_data_plane", "google", "xds"}
     assert [named(p) for p in (ROOT / "translator/rules").rglob("*.py") if knowing & imports(p)] == []
+
+
+def test_what_is_asked_of_a_backends_certificate_is_read_from_its_fields_in_one_place() -> None:
+    """So that fields of GEP-4152 are read there, too, and by everybody at once."""
+    reading = {
+        named(path)
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and ast.unparse(node).endswith(ASKED_OF_A_CERTIFICATE)
+    }
+    of_clients, as_written = (
+        "translator/rules/frontend_validation.py",
+        "translator/objects/admission/x_backends.py",
+    )
+    assert reading == {"translator/rules/wordings.py", of_clients, as_written}
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -512,6 +512,8 @@ def puts(draw: st.DrawFn) -> Put:
     }
     if born := draw(pick(None, "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z")):
         metadata["creationTimestamp"] = born
+    if info.kind == "XBackend":
+        metadata["annotations"] = draw(pick({}, {}, {"legation.dev/pinned-certificate-sha256": "ab" * 32}))
     written = {"metadata": metadata} | draw(_body(info.kind))
     thing: Object = msgspec.json.decode(msgspec.json.encode(written), type=info.type)
     return Put(info.kind, name, thing)

@@ -25,16 +25,16 @@ class Oracle(NamedTuple):
     program: Path
     release: Path
 
-    @property
-    def crds(self) -> Path:
-        """Where the CRDs of the experimental channel are."""
-        return self.release / "config" / "crd" / "experimental"
+    def crds(self, channel: str) -> Path:
+        """Return where the CRDs of a channel are."""
+        return self.release / "config" / "crd" / channel
 
-    def judge(self, objects: Iterable[dict[str, Any]]) -> list[list[Refusal]]:
-        """Give the refusals of each object, none for one that is accepted."""
+    def judge(self, objects: Iterable[dict[str, Any]], channel: str = "experimental") -> list[list[Refusal]]:
+        """Give the refusals of each object by the CRDs of a channel, none for one that is accepted."""
         lines = "".join(f"{json.dumps(thing)}\n" for thing in objects)
+        command = [self.program, self.crds(channel)]
         answers = subprocess.run(  # noqa: S603  the program was built just before, and gets no shell
-            [self.program, self.crds], input=lines, text=True, capture_output=True, check=False, timeout=600
+            command, input=lines, text=True, capture_output=True, check=False, timeout=600
         )
         assert answers.returncode == 0, answers.stderr
         return [[Refusal(**refusal) for refusal in json.loads(line)] for line in answers.stdout.splitlines()]

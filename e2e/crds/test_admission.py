@@ -1,6 +1,7 @@
 """What we refuse in a manifest is what an API server with the published CRDs refuses."""
 
 import random
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -17,6 +18,7 @@ from translator.objects.x_backend import X_GROUP
 
 Manifest = dict[str, Any]
 
+CASES = Path(__file__).parents[2] / "tests" / "cases"
 MUTANTS = 300
 # One rule compares with the object as it was; the other can only break where the schema is broken already,
 # upon which an API server does not ask the rules.
@@ -114,6 +116,24 @@ def messages_below(schema: object) -> set[str]:
         return set()
     own = {rule["message"] for rule in schema.get("x-kubernetes-validations", [])}
     return own.union(*(messages_below(below) for key, below in schema.items() if key != "status"))
+
+
+@pytest.mark.parametrize("folder", ["pins", "insecure_verification", "tls_options"])
+def test_the_standard_channel_takes_whatever_is_asked_of_a_certificate(release: Release, folder: str) -> None:
+    """Pins, skipping and limits stand in fields that the stock CRDs have, and have room for them."""
+    texts = [path.read_text() for path in sorted((CASES / folder).glob("*.given.yaml"))]
+    written = [document for text in texts for document in yaml.load_all(text, yaml.CSafeLoader)]
+    policies = [
+        {**each, "metadata": {"name": each["metadata"]["name"], "namespace": "shop"}}
+        for each in written
+        if each["kind"] == "BackendTLSPolicy"
+    ]
+    assert len(policies) >= len(texts)
+    assert release.oracle.judge(policies, "standard") == [[]] * len(policies)
+    [spoilt] = release.oracle.judge(
+        [{**policies[0], "spec": {**policies[0]["spec"], "pins": []}}], "standard"
+    )
+    assert [each.field for each in spoilt] == ["spec.pins"]
 
 
 def test_the_published_examples_are_judged_alike(release: Release) -> None:

@@ -27,7 +27,11 @@ _ABOVE = MappingProxyType({  # what the words are fields of that a message begin
     "Gateway": "spec",
     "XBackend": "spec",
 })  # fmt: skip
-_BY_WORDS = MappingProxyType({"annotation ": "metadata.annotations", "option ": "spec.options"})
+_BY_WORDS = MappingProxyType({  # an XBackend has no options: it says them by annotations
+    ("", "annotation "): "metadata.annotations",
+    ("BackendTLSPolicy", "option "): "spec.options",
+    ("XBackend", "option "): "metadata.annotations",
+})  # fmt: skip
 _BY_REASON = MappingProxyType({
     ("", "Conflicted"): "spec.targetRefs",
     ("", "HostnameConflict"): "spec.hostnames",
@@ -64,9 +68,13 @@ def field_of(kind: str, condition: Condition, listener: int | None = None) -> st
         return _of_listener(kind, condition, f"spec.listeners[{listener}]", first)
     if first and (below := _below(kind, first)):
         return below
-    known = (path for words, path in _BY_WORDS.items() if condition.message.startswith(words))
+    told = (
+        path
+        for (whose, words), path in _BY_WORDS.items()
+        if whose in ("", kind) and condition.message.startswith(words)
+    )
     return next(
-        known, _BY_REASON.get((kind, condition.reason)) or _BY_REASON.get(("", condition.reason), "spec")
+        told, _BY_REASON.get((kind, condition.reason)) or _BY_REASON.get(("", condition.reason), "spec")
     )
 
 

@@ -33,7 +33,11 @@ def translated(paths: Sequence[Path]) -> tuple[Hop, ...]:
     if unread:
         print_findings(out(stderr=True), unread)
         if not any(each.is_weak for each in hops):
-            fail("not everything could be read, so something may be missing", code=CANNOT_TELL)
+            fail(
+                "not everything could be read, so a way to a backend may be missing",
+                "mend what is named above, and ask again",
+                code=CANNOT_TELL,
+            )
     return hops
 
 

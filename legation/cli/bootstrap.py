@@ -23,6 +23,7 @@ Examples:
 
 
 ENVOY_ADMIN = HostPort("127.0.0.1", 19000)
+TLS_REMEDY = "give Envoy's certificate, its key and the control plane's CA, or leave all three out"
 
 
 class Output(Enum):
@@ -93,7 +94,7 @@ def _tls(files: tuple[Path | None, Path | None, Path | None], server_name: str) 
     if certificate is None and key is None and ca is None:
         return None
     if certificate is None or key is None or ca is None:
-        fail("of --tls-cert, --tls-key and --tls-ca, all are needed or none")
+        fail("of --tls-cert, --tls-key and --tls-ca, all are needed or none", TLS_REMEDY)
     if not server_name:
-        fail("over a socket file, --tls-server-name is needed")
+        fail("over a socket file, --tls-server-name is needed", "give the name in Legation's certificate")
     return ClientFiles(certificate, key, ca, server_name)

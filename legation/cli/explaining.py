@@ -26,6 +26,8 @@ from legation.explain.explanation import (
 from legation.explain.question import Question, explained
 from legation.offline import translated
 
+NO_IDEA = "`legation explain --help` has examples"
+
 
 def written(paths: Sequence[Path], question: Question) -> Explanation:
     """Explain by manifests; what could not be read is said beside."""
@@ -49,7 +51,7 @@ def show(explanation: Explanation, *, for_machines: bool) -> None:
         typer.echo(msgspec.json.format(as_json(explanation)).decode())
     match explanation:
         case Unknown(words, similar):
-            fail(words, f"did you mean {' or '.join(similar)}?" if similar else "")
+            fail(words, f"did you mean {' or '.join(similar)}?" if similar else NO_IDEA)
         case OfObject() | OfRequest():
             if not for_machines:
                 out().print(outline(explanation))

@@ -16,10 +16,15 @@ POLICY = """spec:
     hostname: {name}
     wellKnownCACertificates: legation.dev/pinned
   options:
-    legation.dev/pinned-public-key-sha256: "{found.public_key_sha256}"
 """
-CERTIFICATE = """    # or the certificate, which each renewal changes; of pins of both forms one is enough:
+PUBLIC_KEY = """    legation.dev/pinned-public-key-sha256: "{found.public_key_sha256}"
+"""
+OR_CERTIFICATE = """    # or the certificate, which each renewal changes; of pins of both forms one is enough:
     # legation.dev/pinned-certificate-sha256: "{found.certificate_sha256}"
+"""
+CERTIFICATE = """    # each renewal changes it; its public key cannot be pinned:
+    # {found.unread}
+    legation.dev/pinned-certificate-sha256: "{found.certificate_sha256}"
 """
 BACKUP = """# Add the pin of a key in reserve after a comma, or the backend's next key fails every request:
 #   openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out spare.key
@@ -32,7 +37,7 @@ def print_pins(source: Path | str, server_name: str | None, *, as_json: bool) ->
     """Print what is found; what the policy needs besides is there to be filled in."""
     found = _read(source) if isinstance(source, Path) else shown_at(_place(source), server_name)
     if isinstance(found, Unusable):
-        fail(f"{source}: {found.why}" if isinstance(source, Path) else found.why)
+        fail(f"{source}: {found.why}" if isinstance(source, Path) else found.why, found.remedy)
     if as_json:
         typer.echo(msgspec.json.format(msgspec.json.encode(found)).decode())
     else:
@@ -44,10 +49,17 @@ def _written(found: Fingerprint, source: Path | str, server_name: str | None) ->
     return "".join((
         f"# {found.what}, {'shown by' if is_shown else 'from'} {source}\n",
         OF_A_SERVER if is_shown else "",
-        POLICY.format(name=server_name or _name(source), found=found),
-        CERTIFICATE.format(found=found) if found.certificate_sha256 else "",
+        _policy(found, server_name or _name(source)),
         BACKUP,
     ))  # fmt: skip
+
+
+def _policy(found: Fingerprint, name: str) -> str:
+    """Write what can be pinned: the public key, the certificate besides, or that alone."""
+    pins = [PUBLIC_KEY] if found.public_key_sha256 else []
+    if found.certificate_sha256:
+        pins.append(OR_CERTIFICATE if pins else CERTIFICATE)
+    return "".join(each.format(name=name, found=found) for each in (POLICY, *pins))
 
 
 def _name(source: Path | str) -> str:
@@ -60,7 +72,7 @@ def _read(path: Path) -> Fingerprint | Unusable:
     try:
         return held_in(path.read_bytes())
     except OSError as error:
-        return Unusable(f"it cannot be read: {error.strerror}")
+        return Unusable(f"it cannot be read: {error.strerror}", "give a file that this user may read")
 
 
 def _place(source: str) -> HostPort:

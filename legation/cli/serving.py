@@ -27,7 +27,7 @@ def serve(settings: Settings) -> None:
     try:
         overview = asyncio.run(up(structs.replace(settings, traces=_traces())))
     except CannotStartError as error:
-        fail(str(error))
+        fail(str(error), error.remedy)
     if settings.check:
         _report(overview)
 
@@ -39,7 +39,7 @@ def serve_cluster(settings: RunSettings) -> None:
     try:
         asyncio.run(run(structs.replace(settings, traces=_traces())))
     except CannotStartError as error:
-        fail(str(error))
+        fail(str(error), error.remedy)
 
 
 def _traces() -> Traces | None:

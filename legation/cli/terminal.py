@@ -22,12 +22,11 @@ def out(*, stderr: bool = False) -> Console:
     return console
 
 
-def fail(what: str, remedy: str = "", code: int = CANNOT_TELL) -> NoReturn:
+def fail(what: str, remedy: str, code: int = CANNOT_TELL) -> NoReturn:
     """Say on stderr what is in the way, and what to do; exit."""
     console = out(stderr=True)
     console.print(f"[red]error:[/red] {escape(what)}")
-    if remedy:
-        console.print(f"  {escape(remedy)}")
+    console.print(f"  {escape(remedy)}")
     raise typer.Exit(code)
 
 

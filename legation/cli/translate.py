@@ -38,7 +38,7 @@ def translate(
     """Translate manifests offline and print the result; no Envoy runs."""
     for path in paths:
         if not path.exists():
-            fail(f"{path} does not exist")
+            fail(f"{path} does not exist", "give the path of a manifest, or of a folder of them")
     from legation.cli.translating import print_translated  # noqa: PLC0415  # slow to import
 
     print_translated(paths, output)

@@ -30,5 +30,5 @@ def xds_files(files: Given) -> ServerFiles | None:
         fail("of --xds-cert, --xds-key and --xds-client-ca, all are needed or none", REMEDY)
     for each in (cert, key, client_ca):
         if not os.access(each, os.R_OK):
-            fail(f"{each} cannot be read")
+            fail(f"{each} cannot be read", "give the path of a file that this user may read")
     return ServerFiles(cert, key, client_ca)

@@ -7,11 +7,13 @@ from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.gateway import Gateway
 from translator.objects.gateway_class import GatewayClass
 from translator.objects.gateway_parameters import GatewayParameters
+from translator.objects.x_backend import XBackend
+from translator.rules import x_backends
 from translator.rules.backend_certificate import shown
-from translator.rules.backend_tls import references
 from translator.rules.gateways import GATEWAYS_BY_CLASS, ours
 from translator.rules.listener_sets import slots
 from translator.rules.listeners import judge
+from translator.rules.wordings import Wording, of_policy, of_x_backend
 from translator.world import World
 
 
@@ -52,10 +54,20 @@ def _of_certificate(world: World, name: Name) -> Iterator[Ref]:
         if shown(world, gateway) == name:
             yield Ref("Gateway", gateway)
         yield from (slot.owner for slot in slots(world, gateway) if name in judge(world, slot).certificates)
+    for each in sorted(world.names(XBackend)):
+        own = x_backends.judge(world, each).value
+        if isinstance(own, x_backends.Own) and own.shown == name:
+            yield Ref("XBackend", each)
 
 
 def _of_roots(world: World, ref: Ref) -> Iterator[Ref]:
-    for policy in sorted(world.names(BackendTLSPolicy)):
-        named = references(policy.namespace, world.must(BackendTLSPolicy, policy).spec.validation)
-        if ref in [Ref(each.kind, each.name) for each in named]:
-            yield Ref("BackendTLSPolicy", policy)
+    for name in sorted(world.names(BackendTLSPolicy)):
+        if _names(of_policy(world.must(BackendTLSPolicy, name)), ref):
+            yield Ref("BackendTLSPolicy", name)
+    for name in sorted(world.names(XBackend)):
+        if _names(of_x_backend(world.must(XBackend, name)), ref):
+            yield Ref("XBackend", name)
+
+
+def _names(wording: Wording | None, ref: Ref) -> bool:
+    return wording is not None and ref in [Ref(each.kind, each.name) for each in wording.references]

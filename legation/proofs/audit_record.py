@@ -22,7 +22,7 @@ from translator.names import Name, Ref
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.x_backend import XBackend
 from translator.rules.attachment import ROUTES
-from translator.rules.backend_tls import references
+from translator.rules.wordings import of_policy, of_x_backend
 from translator.world import World
 
 MOST_CAUSES = 5
@@ -220,13 +220,10 @@ def _succession(before: str, after: str) -> Cause:
 
 def _holders(world: World, policies: Iterable[Ref], owner: Ref) -> frozenset[Ref]:
     """Name the objects that roots are expected in."""
-    named = [world.get(BackendTLSPolicy, each.name) for each in policies]
-    asked = [(each.metadata.namespace, each.spec.validation) for each in named if each]
+    written = [world.get(BackendTLSPolicy, each.name) for each in policies]
     own = world.get(XBackend, owner.name) if owner.kind == "XBackend" else None
-    if own is not None and own.spec.tls.validation is not None:
-        asked.append((own.metadata.namespace, own.spec.tls.validation))
-    found = (each for namespace, validation in asked for each in references(namespace, validation))
-    return frozenset(Ref(each.kind, each.name) for each in found)
+    asked = [*(of_policy(each) for each in written if each), of_x_backend(own) if own else None]
+    return frozenset(Ref(ref.kind, ref.name) for each in asked if each for ref in each.references)
 
 
 def _policy_ref(name: str) -> Ref:

@@ -13,7 +13,7 @@ from tests.real_envoy import RunningEnvoy, running_envoy
 
 pytestmark = pytest.mark.envoy
 
-DRAINS, ENDS = 4, 10  # seconds after which the older one has asked all clients to leave, and is gone
+DRAINS, ENDS = 4, 30  # seconds after which the older one has asked all clients to leave, and is gone
 GONE_WITHIN = 120.0
 OUTAGE = 20.0  # longer than Envoys wait for a first configuration unless they are told to
 

@@ -8,7 +8,7 @@ from http import HTTPStatus
 import grpc
 from msgspec import Struct
 
-WITHIN = 20.0
+WITHIN = 120.0
 
 
 class Place(Struct, frozen=True):

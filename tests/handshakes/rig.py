@@ -35,7 +35,7 @@ from xds_server.stream import Stream
 T = TypeVar("T")
 
 GATEWAY = Name("shop", "edge")
-SETTLES_WITHIN = 30.0
+SETTLES_WITHIN = 120.0
 LOOK_AGAIN_AFTER = 0.05
 C_ARES = "type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig"
 

@@ -39,7 +39,7 @@ pytestmark = [pytest.mark.envoy, pytest.mark.asyncio(loop_scope="module")]
 STRICT, LENIENT, BUNDLED = 18443, 18444, 18445
 HOST = "pay.test"
 PLAIN = 80
-SOON = 10.0
+SOON = 120.0
 STAFF, STRANGERS = Authority("staff"), Authority("strangers")
 TEAM = Authority("team", parent=STAFF)
 CLIENTS = {

@@ -20,7 +20,7 @@ from tests.real_envoy import RunningEnvoy, running_envoy, until
 
 pytestmark = [pytest.mark.envoy, pytest.mark.asyncio(loop_scope="module")]
 
-HTTPS, PLAIN, WITHIN = 18443, 80, 10.0
+HTTPS, PLAIN, WITHIN = 18443, 80, 120.0
 HOST, OTHER = "pay.test", "other.test"
 MANAGER = (
     "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"

@@ -2,6 +2,7 @@
 
 import ssl
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 
 import pytest
 import pytest_asyncio
@@ -47,6 +48,8 @@ from tests.handshakes.shop import (
     visit,
 )
 from tests.handshakes.traffic import Traffic, flowing
+from tests.looking import eventually
+from tests.pki import Issued
 from translator.names import Name
 from xds_server.snapshot import CDS
 
@@ -67,12 +70,24 @@ def says(word: str) -> Json:
     return manifest("GatewayParameters", "operator", "legation.dev/v1alpha1", spec=spec)
 
 
+def mirrored(name: str, copied_to: str) -> Json:
+    """Return a route of which each request is copied to another Service."""
+    copy = {"backendRef": {"name": copied_to, "port": HTTPS}}
+    rule = {
+        "backendRefs": [{"name": name, "port": HTTPS}],
+        "filters": [{"type": "RequestMirror", "requestMirror": copy}],
+    }
+    spec = {"parentRefs": [EDGE], "hostnames": [f"{name}.test"], "rules": [rule]}
+    return manifest("HTTPRoute", name, spec=spec)
+
+
 class Stage(Struct, frozen=True):
     """Two Gateways that lead to one Service: the first follows the operator's word, the second has none."""
 
     rig: Rig
     backend: Backend
     plain: Backend
+    till: Backend
 
     async def asks(self, validation: Json, options: dict[str, str], word: str = "Permit") -> None:
         """Have the policy ask for something, and the operator say something."""
@@ -95,6 +110,7 @@ async def stage() -> AsyncIterator[Stage]:
     async with (
         http_backend(speaks(OTHERS, lasting=True)) as backend,
         http_backend(Speech()) as plain,
+        http_backend(Speech()) as front,
         grpc_backend(ALONE) as till,
         rigged(channel) as rig,
     ):
@@ -123,9 +139,12 @@ async def stage() -> AsyncIterator[Stage]:
             *endpoints("plain", HTTPS, plain.port),
             policy("plain", UNVERIFIED),
             routed("plain", "plain"),
+            service("front", {HTTPS: None}),
+            *endpoints("front", HTTPS, front.port),
+            mirrored("front", "pay"),
         )
         await rig.settled()
-        yield Stage(rig, backend, plain)
+        yield Stage(rig, backend, plain, till)
 
 
 @pytest.mark.parametrize(
@@ -168,10 +187,40 @@ async def test_what_is_still_asked_for_is_proved_where_less_is_permitted(
 
 async def test_calls_and_tls_that_ends_here_need_the_same_permission(stage: Stage) -> None:
     roots = ssl.create_default_context(cadata=PUBLIC.pem)
+    told = stage.till.told
     for word, called, ended in (("Permit", OPEN, OPEN), ("Forbid", SHUT, None), ("Permit", OPEN, OPEN)):
         await stage.asks(UNVERIFIED, {}, word)
+        before = len(told)
         assert await send("GRPCRoute", stage.rig.place(HTTP), "till.test", roots) == called
         assert await send("TLSRoute", stage.rig.place(TLS), "pay.test", roots) == ended
+        assert len(told) - before == (called == OPEN)
+    assert stage.till.tap.hellos
+    assert stage.till.tap.cleartext == b""
+
+
+@pytest.mark.parametrize(
+    ("validation", "options", "word", "tried"),
+    [(PINS_ALONE, pinning([SPARE, ALONE]), "Permit", True), (UNVERIFIED, {}, "Forbid", False)],
+    ids=["other pins", "not permitted"],
+)
+async def test_a_copy_arrives_only_where_what_the_policy_asks_is_proved(
+    stage: Stage, validation: Json, options: dict[str, str], word: str, *, tried: bool
+) -> None:
+    backend, tap = stage.backend, stage.backend.tap
+    await stage.asks(validation, options, word)
+    tap.hang_up()
+    await tap.all_closed()
+    opened, told = tap.opened, len(backend.told)
+    assert await visit(stage.rig, "front") == OPEN
+    if tried:
+        await eventually(lambda: tap.opened > opened)
+        await tap.all_closed()
+    await stage.asks(UNVERIFIED, {})
+    assert (len(backend.told), tap.opened > opened) == (told, tried)
+    assert await visit(stage.rig, "front") == OPEN
+    await eventually(lambda: len(backend.told) > told)
+    assert len(backend.told) == told + 1, "the copy before came, too, if late"
+    assert tap.cleartext == b""
 
 
 async def test_a_backend_in_cleartext_is_told_nothing_by_whoever_believes_anybody(stage: Stage) -> None:
@@ -217,17 +266,19 @@ def _clusters(rig: Rig) -> set[str]:
     return {name for name in snapshot.names(CDS) if name.startswith("shop/pay:")}
 
 
-async def test_keys_are_changed_by_way_of_two_pins_without_a_failed_request() -> None:
-    async with (
-        http_backend(speaks(ALONE, lasting=True)) as old,
-        http_backend(speaks(SPARE, lasting=True)) as new,
-        rigged() as rig,
-    ):
-        rig.apply(*gateway(), *encrypted("pay", old.port), routed("pay", "pay"))
+def serving(kind: str, issued: Issued) -> AbstractAsyncContextManager[Backend]:
+    """Serve what a kind of route carries."""
+    return grpc_backend(issued) if kind == "GRPCRoute" else http_backend(speaks(issued, lasting=True))
+
+
+@pytest.mark.parametrize("kind", ["HTTPRoute", "GRPCRoute", "TLSRoute"])
+async def test_keys_are_changed_by_way_of_two_pins_without_a_failed_request(kind: str) -> None:
+    async with serving(kind, ALONE) as old, serving(kind, SPARE) as new, rigged() as rig:
+        rig.apply(*gateway(), *encrypted("pay", old.port), routed("pay", "pay", kind=kind))
         rig.apply(policy("pay", PINS_ALONE, pinning([ALONE])))
         await rig.settled()
         traffic = Traffic(frozenset({OPEN}))
-        async with flowing(traffic, Visitor(rig, "HTTPRoute").come):
+        async with flowing(traffic, Visitor(rig, kind).come):
             await traffic.more()
             for change in (
                 [policy("pay", PINS_ALONE, pinning([ALONE, SPARE]))],
@@ -242,4 +293,5 @@ async def test_keys_are_changed_by_way_of_two_pins_without_a_failed_request() ->
         assert new.told
         rig.apply(policy("pay", PINS_ALONE, pinning([RIGHT])))
         await rig.settled()
-        assert await visit(rig, "pay") == SHUT
+        assert await Visitor(rig, kind).come() == (None if kind == "TLSRoute" else SHUT)
+        assert old.tap.cleartext + new.tap.cleartext == b""

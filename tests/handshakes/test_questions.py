@@ -16,7 +16,7 @@ from tests.handshakes.rig import Rig, rigged
 
 pytestmark = [pytest.mark.envoy, pytest.mark.asyncio(loop_scope="module")]
 
-HTTP, PLAIN, WITHIN = 18080, 80, 10.0
+HTTP, PLAIN, WITHIN = 18080, 80, 120.0
 HOST, OPEN_HOST = "pay.test", "open.test"
 SERVICES = ("first", "second", "pay", "tenant")
 DENIED, ANSWERED = HTTPStatus.FORBIDDEN, HTTPStatus.OK

@@ -18,7 +18,7 @@ from xds_server.snapshot import LDS, RDS
 
 pytestmark = [pytest.mark.envoy, pytest.mark.asyncio(loop_scope="module")]
 
-HTTP, PLAIN, WITHIN = 18080, 80, 10.0
+HTTP, PLAIN, WITHIN = 18080, 80, 120.0
 HOST, STRICT, STRANGE = "pay.test", "strict.test", "strange.test"
 ORIGIN = "https://page.test"
 MOST = 40_000  # more than a connection holds back by itself

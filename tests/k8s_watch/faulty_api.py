@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from tests.k8s_watch.faults import Answer, Json, bookmark, refusal, send, streaming
 
-SOON = 20.0  # seconds; a deadline, not a pause
+SOON = 120.0  # seconds; a deadline, not a pause
 LOOPBACK = "127.0.0.1"
 ROOT = re.compile(r"/apis/[^/]+/[^/]+|/api/[^/]+")
 COMPACTED = "The resourceVersion for the provided watch is too old"

@@ -14,6 +14,7 @@ from tests.legation.running import run as run_process
 from tests.pki import Authority
 from translator.names import Name
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 SHOP = together(
     LEGATION_CLASS, gateway("edge", 80), service("store", 8080), route("store", "store"), route("pay", "pay")
 )
@@ -223,6 +224,45 @@ def test_what_cannot_be_done_ends_with_two_and_says_why(arguments: list[str], wo
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize(
+    ("arguments", "remedy"),
+    [
+        (["translate", "missing.yaml"], "give the path of a manifest, or of a folder of them"),
+        (["bootstrap", "--gateway", "infra/edge", "--tls-cert", "c"], "or leave all three out"),
+        (
+            [
+                "bootstrap",
+                "--gateway",
+                "a/b",
+                "--xds",
+                "unix:s",
+                "--tls-cert",
+                "c",
+                "--tls-key",
+                "k",
+                "--tls-ca",
+                "a",
+            ],
+            "give the name in Legation's certificate",
+        ),
+        (
+            ["up", ".", *["--xds", "[::1]:0", "--xds-cert", "c", "--xds-key", "k", "--xds-client-ca", "a"]],
+            "a file that this",
+        ),
+        (["run", "--kubeconfig", "missing"], "name a kubeconfig"),
+        (["explain", "nothing", str(EXAMPLES / "http")], "`legation explain --help` has examples"),
+        (["pin", "missing.pem"], "write HOST:PORT"),
+    ],
+)
+def test_what_cannot_be_done_is_told_with_what_helps(arguments: list[str], remedy: str) -> None:
+    code, _, err = run(*arguments)
+    assert code == 2, err
+    [what, helps] = err.splitlines()
+    assert what.startswith("error: ")
+    assert helps.startswith("  ")
+    assert remedy in helps
+
+
 def test_a_bootstrap_names_the_gateway_and_the_socket() -> None:
     code, out, _ = run(
         "bootstrap", "--gateway", "infra/edge", "--xds", "unix:/run/legation", "--node-id", "n"
@@ -254,7 +294,7 @@ ANSWERING = "  - backendRefs:\n    - name: store\n"  # in an example, the rule t
 
 def tree_of(folder: Path, answering: str) -> str:
     """Draw the example of a shop, with its last rule written like this."""
-    text = (Path(__file__).parents[2] / "examples" / "http" / "shop.yaml").read_text()
+    text = (EXAMPLES / "http" / "shop.yaml").read_text()
     assert ANSWERING in text
     (folder / "a.yaml").write_text(text.replace(ANSWERING, answering))
     code, out, _ = run("translate", "-o", "tree", str(folder))

@@ -19,6 +19,7 @@ from tests.legation.running import Legation, free_port, legation_up
 from tests.legation.test_cli import run
 from tests.loopback import ask as send
 from tests.loopback import http_backend
+from tests.pki import CLIENT, Authority
 from tests.real_envoy import until
 
 RULES = """\
@@ -234,6 +235,35 @@ def test_a_gateway_tells_its_listeners_and_the_routes_attached() -> None:
 def test_what_serves_nothing_by_itself_names_who_refers_to_it() -> None:
     found = about_object(SHOP, "gc/legation")
     assert [str(each) for each in found.users] == ["Gateway infra/edge"]
+
+
+X_BACKEND = """\
+apiVersion: gateway.networking.x-k8s.io/v1alpha1
+kind: XBackend
+metadata: {name: store, namespace: shop}
+spec:
+  type: EndpointSelector
+  port: {number: 443}
+  endpointSelector: {matchLabels: {app: store}}
+  tls:
+    mode: ClientAndServer
+    clientCertificateRef: {name: own}
+    validation: {hostname: store.internal, caCertificateRefs: [{group: "", kind: ConfigMap, name: roots}]}
+"""
+
+
+def test_roots_and_certificates_name_the_xbackends_that_refer_to_them() -> None:
+    issued = Authority("roots").issue(eku=[CLIENT])
+    values = {"tls.crt": issued.chain_pem, "tls.key": issued.key_pem}
+    own = json.dumps({**_held("Secret", "own"), "type": "kubernetes.io/tls", "stringData": values})
+    roots = json.dumps({**_held("ConfigMap", "roots"), "data": {"ca.crt": Authority("store").pem}})
+    text = together(LEGATION_CLASS, f"{own}\n", f"{roots}\n", X_BACKEND)
+    for of in ("secret/shop/own", "cm/shop/roots"):
+        assert [str(each) for each in about_object(text, of).users] == ["XBackend shop/store"]
+
+
+def _held(kind: str, name: str) -> dict[str, object]:
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "shop"}}
 
 
 def test_a_question_is_the_same_after_it_was_sent() -> None:

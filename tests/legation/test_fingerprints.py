@@ -1,8 +1,13 @@
 """`legation pin`: what it prints is what a policy takes, and what the backend has."""
 
 import json
+import os
 import ssl
+import subprocess
+import sys
+from base64 import b64encode
 from collections.abc import AsyncIterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -10,10 +15,11 @@ import pytest_asyncio
 import yaml
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 from typer.testing import CliRunner
 
 from legation.cli.main import app
+from tests.legation.running import environment
 from tests.legation.running import run as run_process
 from tests.loopback import Backend, http_backend, server_tls
 from tests.pki import Authority
@@ -21,6 +27,14 @@ from translator.rules.tls_options import TlsOptions, read_options
 
 ROOT = Authority("root")
 PAY = ROOT.issue(dns=["pay.internal"], common_name="pay")
+VERSION = bytes.fromhex("a003020102")  # as each certificate of version 3 begins
+
+
+def odd() -> bytes:
+    """Return a certificate that says to be of version 2, which TLS takes and `cryptography` does not read."""
+    written = ssl.PEM_cert_to_DER_cert(PAY.pem)
+    assert written.count(VERSION) == 1
+    return written.replace(VERSION, VERSION[:-1] + b"\x01")
 
 
 def run(*arguments: str) -> tuple[int, str, str]:
@@ -65,6 +79,60 @@ async def test_what_a_backend_shows_is_printed_as_a_policy_takes_it(backend: Bac
 async def test_the_name_that_is_asked_for_stands_in_the_policy(backend: Backend) -> None:
     _, text, _ = await run_process("pin", "--server-name", "till.shop.test", f"127.0.0.1:{backend.port}")
     assert yaml.safe_load(text)["spec"]["validation"]["hostname"] == "till.shop.test"
+
+
+def test_the_commands_that_make_a_key_in_reserve_end_with_its_pin(tmp_path: Path) -> None:
+    _, text, _ = run(written(tmp_path, PAY.pem))
+    commands = [line.removeprefix("#   ") for line in text.splitlines() if line.startswith("#   ")]
+    assert [each.split()[0] for each in commands] == ["openssl", "openssl", "legation"]
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+    done = subprocess.run(
+        ["bash", "-ec", "\n".join(commands)],
+        cwd=tmp_path,
+        env=environment() | {"PATH": path},
+        check=True,
+        capture_output=True,
+    )
+    public = load_pem_public_key((tmp_path / "spare.pub").read_bytes())
+    pin = sha256(public.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).digest()
+    options = yaml.safe_load(done.stdout)["spec"]["options"]
+    assert options == {"legation.dev/pinned-public-key-sha256": b64encode(pin).decode()}
+
+
+async def test_an_odd_certificate_is_pinned_by_its_bytes_where_it_is_shown_and_in_a_file(
+    tmp_path: Path,
+) -> None:
+    pem = ssl.DER_cert_to_PEM_cert(odd())
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(written(tmp_path, pem + PAY.key_pem))
+    async with http_backend("pay", context) as backend:
+        answers = [await run_process("pin", f"127.0.0.1:{backend.port}"), run(written(tmp_path, pem))]
+    for code, text, _ in answers:
+        assert code == 0
+        options = read_options(yaml.safe_load(text)["spec"]["options"])
+        assert isinstance(options, TlsOptions)
+        assert options.pins.public_keys == ()
+        assert options.pins.certificates == (sha256(odd()).hexdigest(),)
+        assert "1 is not a valid X509 version" in text
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--server-name", ".x", "127.0.0.1:{port}"),
+        ("--server-name", "x" * 64, "127.0.0.1:{port}"),
+        (f"{'x' * 64}.test:443",),
+    ],
+    ids=["begins with a dot", "label too long", "label of the address too long"],
+)
+async def test_a_name_that_no_server_can_be_asked_for_is_said_with_what_helps(
+    backend: Backend, arguments: tuple[str, ...]
+) -> None:
+    code, out, err = await run_process("pin", *(each.format(port=backend.port) for each in arguments))
+    assert (code, out) == (2, "")
+    assert "is no name to ask a server for" in err
+    assert "--server-name pay.internal" in err
+    assert "Traceback" not in err
 
 
 def test_of_a_chain_the_first_certificate_is_pinned(tmp_path: Path) -> None:

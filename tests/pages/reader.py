@@ -22,7 +22,7 @@ from tests.looking import eventually
 from tests.pages.blocks import Block, blocks
 from tests.pages.cast import Cast
 from tests.pages.folder import Folder
-from tests.real_envoy import until
+from tests.real_envoy import ENVOY, until
 
 OFFSET = 10_000  # so that no port needs a permission
 WITHIN = 180.0  # seconds; the machine may do much else
@@ -33,6 +33,8 @@ SERVED = re.compile(r"(?P<url>\S+) (?P<status>\d{3}|closed)(?: from (?P<backend>
 EXIT = re.compile(r"# exit (\d)$")
 ASKS = re.compile(r"^legation (?:status|audit|check|explain)\b(?!.* shop/)")
 STARTS = "legation up shop/"
+FOR_OTHERS = f"{STARTS} --no-envoy"
+BOOTSTRAP, ENVOY_STARTS = "legation bootstrap", "envoy "
 
 
 class Served(NamedTuple):
@@ -55,6 +57,8 @@ class Reader:
         cast.hand_out(folder)
         self._address = ".".join(["127", *(str(1 + secrets.randbelow(254)) for _ in range(3))])
         self._running: Legation | None = None
+        self._of_running = AsyncExitStack()
+        stack.push_async_exit(self._of_running)
         self._printed = ""
         self._steps = 0
 
@@ -131,12 +135,25 @@ class Reader:
 
         await until(there, within=WITHIN)
 
-    async def _started(self) -> Legation:
+    async def _started(self, *flags: str) -> Legation:
         if self._running is None:
-            self._running = await self._stack.enter_async_context(
-                legation_up(self._folder.path, *self._elsewhere())
+            self._running = await self._of_running.enter_async_context(
+                legation_up(self._folder.path, *self._elsewhere(), *flags)
             )
         return self._running
+
+    async def _for_others(self, command: str) -> None:
+        """End the Legation that runs, as Ctrl-C does, and start one for Envoys that the page starts."""
+        await self._of_running.aclose()
+        self._running = None
+        await self._started(*shlex.split(self._moved(command.removeprefix(STARTS))))
+
+    async def _envoy(self, command: str) -> None:
+        """Start an Envoy as the page does, beside others of this machine."""
+        flags = (*command.split()[1:], "--disable-hot-restart", "--concurrency", "1", "--log-level", "error")
+        process = await asyncio.create_subprocess_exec(str(ENVOY), *flags, cwd=self._desk)
+        self._stack.push_async_callback(process.wait)
+        self._stack.callback(process.terminate)
 
     def _elsewhere(self) -> tuple[str, ...]:
         """Have listeners where nobody else has any."""
@@ -145,10 +162,17 @@ class Reader:
     async def _run(self, block: Block) -> None:
         self._printed = ""
         for line in filter(None, map(str.strip, block.text.splitlines())):
-            if line.partition(" #")[0].strip() == STARTS:
+            command = line.partition(" #")[0].strip()
+            if command == STARTS:
                 await self._started()
+            elif command.startswith(FOR_OTHERS):
+                await self._for_others(command)
+            elif command.startswith(ENVOY_STARTS):
+                await self._envoy(command)
             else:
                 await self._command(block, line)
+        for each in block.said("served"):
+            await self._ask(block, _served(each))
 
     async def _command(self, block: Block, line: str) -> None:
         wanted = int(found[1]) if (found := EXIT.search(line)) else 0
@@ -177,6 +201,10 @@ class Reader:
             return shlex.join(
                 [*shlex.split(command), "--check", *self._elsewhere(), "--admin", "127.0.0.1:0"]
             )
+        return self._moved(line.replace(BOOTSTRAP, f"{BOOTSTRAP} --admin 127.0.0.1:9000"))
+
+    def _moved(self, line: str) -> str:
+        """Say the same of addresses that nobody else here uses."""
         return LOCAL.sub(lambda found: f"{self._address}:{int(found[1]) + OFFSET}", line)
 
 

@@ -17,7 +17,7 @@ from xds_server.report import Report
 from xds_server.service import SERVICE, Address, Proof, Terms, mutual_tls, serving
 from xds_server.snapshot import CDS, SDS, Resource, Snapshot
 
-WITHIN = 20.0
+WITHIN = 120.0
 OURS, THEIRS = "infra/edge", "vault/door"
 OWN_KEY, THEIR_KEY = b"the key of our own Gateway", b"the key of somebody else's Gateway"
 OWN_SECRET, THEIR_SECRET = "certificate/infra/edge", "certificate/vault/door"

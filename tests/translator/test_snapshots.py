@@ -189,9 +189,9 @@ def covered(world: World) -> set[str]:
 
 
 def asking(world: World) -> set[str]:
-    """Return the XBackends that ask for TLS, found without asking any rule."""
+    """Return the XBackends that ask for TLS, if only by an annotation, found without asking any rule."""
     found = (world.must(XBackend, name) for name in world.names(XBackend))
-    return {str(name_of(each)) for each in found if each.spec.tls.mode != "None"}
+    return {str(name_of(each)) for each in found if each.spec.tls.mode != "None" or each.metadata.annotations}
 
 
 def asked_by(cluster: Any) -> str | None:  # noqa: ANN401  generated, without annotations

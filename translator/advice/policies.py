@@ -8,8 +8,10 @@ from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.gateway import Gateway
 from translator.objects.gateway_class import GatewayClass
 from translator.objects.gateway_parameters import GatewayParameters, GatewayParametersSpec
+from translator.objects.x_backend import XBackend
+from translator.rules import x_backends
 from translator.rules.backend_tls import Target, UpstreamTls, holder, judge, target_of, winner
-from translator.rules.ca_references import anchors, ca_reference
+from translator.rules.ca_references import anchors
 from translator.rules.degraded import degraded
 from translator.rules.gateways import ours
 from translator.rules.needs import needs
@@ -17,6 +19,7 @@ from translator.rules.open_ports import open_ports
 from translator.rules.parameters import said
 from translator.rules.pins import SINGLE
 from translator.rules.reach import gateways_naming, gateways_to
+from translator.rules.wordings import Wording, of_policy, of_x_backend
 from translator.world import World
 
 UNREACHED = Check(
@@ -69,15 +72,17 @@ def unused_targets(world: World) -> Iterator[Advice]:
 
 def proofs(world: World) -> Iterator[Advice]:
     """Tell of trust that is more fragile than whoever wrote it may think."""
-    for policy in sorted(world.names(BackendTLSPolicy)):
-        about, judged = Ref("BackendTLSPolicy", policy), judge(world, policy).value
-        if isinstance(judged, UpstreamTls) and len(judged.pins) == 1:
+    for name in sorted(world.names(BackendTLSPolicy)):
+        about, tls = Ref("BackendTLSPolicy", name), judge(world, name).value
+        if isinstance(tls, UpstreamTls) and len(tls.pins) == 1:
             yield Advice(LONE_PIN, about, "spec.options", SINGLE)
-        refs = world.must(BackendTLSPolicy, policy).spec.validation.ca_certificate_refs
-        for number, ref in enumerate(refs):
-            found = anchors(world, ca_reference(ref.group, ref.kind, Name(policy.namespace, ref.name)))
-            field = f"spec.validation.caCertificateRefs[{number}]"
-            yield from (Advice(LEAF_TRUSTED, about, field, warning) for warning in found.warnings)
+        yield from _leaves(world, about, of_policy(world.must(BackendTLSPolicy, name)), "spec")
+    for name in sorted(world.names(XBackend)):
+        about, own = Ref("XBackend", name), x_backends.judge(world, name).value
+        if isinstance(own, x_backends.Own) and len(own.tls.pins) == 1:
+            yield Advice(LONE_PIN, about, "metadata.annotations", SINGLE)
+        if (wording := of_x_backend(world.must(XBackend, name))) is not None:
+            yield from _leaves(world, about, wording, "spec.tls")
 
 
 def parameters(world: World) -> Iterator[Advice]:
@@ -92,6 +97,13 @@ def parameters(world: World) -> Iterator[Advice]:
         spec = world.must(GatewayParameters, name).spec
         for field, value in _vain(world, spec, gateways):
             yield Advice(PERMISSION_UNUSED, about, field, f"{value} is said, and nothing asks for it")
+
+
+def _leaves(world: World, about: Ref, wording: Wording, path: str) -> Iterator[Advice]:
+    for number, reference in enumerate(wording.references):
+        field = f"{path}.validation.caCertificateRefs[{number}]"
+        warnings = anchors(world, reference).warnings
+        yield from (Advice(LEAF_TRUSTED, about, field, warning) for warning in warnings)
 
 
 def _unused(world: World, policy: Name, field: str, ports: list[ServicePort]) -> Iterator[Advice]:

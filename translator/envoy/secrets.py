@@ -68,7 +68,7 @@ def certificate_name(secret: Name) -> str:
 @query
 def server_certificate(world: World, secret: Name) -> Resource:
     """Build the certificate and key of a Secret that can be served."""
-    pair = certificates.server_certificate(world, secret)
+    pair = certificates.own_certificate(world, secret)
     assert not isinstance(pair, Refused), f"{secret} was refused: {pair}"
     return build_certificate(secret, pair)
 

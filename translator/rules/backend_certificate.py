@@ -12,7 +12,7 @@ from translator.objects.gateway import Gateway
 from translator.objects.references import GATEWAY_GROUP
 from translator.objects.secret import Secret
 from translator.rules.backends import Backend
-from translator.rules.certificates import server_certificate
+from translator.rules.certificates import own_certificate
 from translator.rules.grants import Pointee, Pointer, permitted
 from translator.verdict import Refused
 from translator.world import World
@@ -49,5 +49,5 @@ def shown(world: World, gateway: Name) -> Name | Refused | None:
         return Refused("RefNotPermitted", f"{FIELD}: no ReferenceGrant allows Secret {name}")
     if world.get(Secret, name) is None:
         return Refused(BAD_REFERENCE, f"{FIELD}: Secret {name} does not exist")
-    pair = server_certificate(world, name)
+    pair = own_certificate(world, name)
     return Refused(BAD_REFERENCE, f"{FIELD}: {pair.message}") if isinstance(pair, Refused) else name

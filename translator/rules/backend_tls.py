@@ -5,7 +5,7 @@ the oldest wins, then the first by name; one without a creation time, as in file
 A policy that wins and cannot be honoured keeps its port: connections there fail.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import NamedTuple
 
@@ -20,12 +20,13 @@ from translator.objects.backend_tls_policy import (
 )
 from translator.objects.kinds import name_of
 from translator.objects.references import PolicyTargetReference
-from translator.rules.ca_references import Anchors, CaReference, anchors, ca_reference, worst
-from translator.rules.insecure_verification import SKIP, Weakness, wished
+from translator.rules.ca_references import Anchors, anchors, worst
+from translator.rules.insecure_verification import SKIP, Weakness
 from translator.rules.listener_sets import age
 from translator.rules.open_ports import GROUPS, SERVICE, open_ports
 from translator.rules.pins import CERTIFICATE, PUBLIC_KEY, SINGLE, Pins
 from translator.rules.tls_options import MODE, PREFIX, TlsOptions, read_options
+from translator.rules.wordings import Wording, of_policy
 from translator.verdict import Condition, Refused, Verdict, fails, holds
 from translator.world import Fact, Index, World
 
@@ -90,15 +91,6 @@ class UpstreamTls(Struct, frozen=True):
                 return None if self.names else Weakness.ANY_NAME
 
 
-class Wording(NamedTuple):
-    """TLS to a backend as somebody wrote it, in a policy or elsewhere."""
-
-    namespace: str  # that references are looked up in
-    bundle: str  # the name by which its roots are served
-    validation: BackendTLSPolicyValidation
-    options: Mapping[str, str]
-
-
 class Target(NamedTuple):
     """What policies compete for: a Service or a ServiceImport, or one of its ports by name."""
 
@@ -156,15 +148,14 @@ def winner(world: World, port: ServicePort) -> Name | None:
 @query
 def judge(world: World, policy: Name) -> Verdict[UpstreamTls | Refused]:
     """Read one policy once, for the clusters it shapes and the status it is given."""
-    wording = wished(world.must(BackendTLSPolicy, policy).spec)
-    return read(world, Wording(policy.namespace, bundle_name(policy), *wording))
+    return read(world, of_policy(world.must(BackendTLSPolicy, policy)), bundle_name(policy))
 
 
-def read(world: World, wording: Wording) -> Verdict[UpstreamTls | Refused]:
-    """Read what somebody wrote about TLS to a backend."""
-    roots = [anchors(world, each) for each in references(wording.namespace, wording.validation)]
+def read(world: World, wording: Wording, bundle: str) -> Verdict[UpstreamTls | Refused]:
+    """Read what somebody wrote about TLS to a backend, whose roots are served under this name."""
+    roots = [anchors(world, each) for each in wording.references]
     resolved = _resolved(roots)
-    asked = _asked(world, wording)
+    asked = _asked(world, wording, bundle)
     if isinstance(asked, UpstreamTls) and roots and not any(each.usable for each in roots):
         message = (
             "no reference gives a CA certificate that can be used, so connections fail: see ResolvedRefs"
@@ -180,19 +171,13 @@ def read(world: World, wording: Wording) -> Verdict[UpstreamTls | Refused]:
 @query
 def trust_bundle(world: World, policy: Name) -> str:
     """Return the PEM certificates a policy trusts."""
-    return trusted(world, policy.namespace, world.must(BackendTLSPolicy, policy).spec.validation)
+    return trusted(world, of_policy(world.must(BackendTLSPolicy, policy)))
 
 
-def trusted(world: World, namespace: str, validation: BackendTLSPolicyValidation) -> str:
+def trusted(world: World, wording: Wording) -> str:
     """Return the PEM certificates of good references, each once, in their order."""
-    usable = (each for ref in references(namespace, validation) for each in anchors(world, ref).usable)
+    usable = (each for ref in wording.references for each in anchors(world, ref).usable)
     return "".join(dict.fromkeys(anchor.pem for anchor in usable))
-
-
-def references(namespace: str, validation: BackendTLSPolicyValidation) -> tuple[CaReference, ...]:
-    """Name the objects that CA certificates are expected in."""
-    refs = validation.ca_certificate_refs
-    return tuple(ca_reference(ref.group, ref.kind, Name(namespace, ref.name)) for ref in refs)
 
 
 @query
@@ -202,9 +187,9 @@ def _section_names(world: World, port: ServicePort) -> tuple[str, ...]:
     return tuple(each.name for each in ports if (each.port, each.protocol) == (port.port, port.transport))
 
 
-def _asked(world: World, wording: Wording) -> UpstreamTls | Refused:
+def _asked(world: World, wording: Wording, bundle: str) -> UpstreamTls | Refused:
     """Read what is asked of the handshake, whatever the references give; name every mistake."""
-    _, bundle, validation, written = wording
+    _, validation, written = wording
     if validation.well_known_ca_certificates == UNREADABLE:
         return Refused("Invalid", "the policy cannot be read as written, so connections fail: repair it")
     hostname = validation.hostname

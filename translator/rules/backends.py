@@ -9,7 +9,7 @@ from translator.objects.grpc_route import GRPCBackendRef
 from translator.objects.http_route import HTTPBackendRef
 from translator.objects.references import GATEWAY_GROUP, BackendRef
 from translator.objects.service import Service
-from translator.objects.x_backend import X_GROUP, BackendSpec, XBackend
+from translator.objects.x_backend import X_GROUP, XBackend
 from translator.rules import x_backends
 from translator.rules.backend_tls import winner
 from translator.rules.endpoints import service_port
@@ -167,20 +167,20 @@ def _x_backend(
     found = _referred(world, pointer, name, port)
     if isinstance(found, Refused):
         return found
-    own_tls = x_backends.encrypts(found)
+    own_tls, spec = x_backends.encrypts(found), found.spec
     if traffic is Traffic.UDP or (traffic is Traffic.PASSTHROUGH and own_tls):
         return Refused("UnsupportedProtocol", f"XBackend {name} cannot be reached by a {traffic.value}")
-    spoken = _told(found.protocol, traffic)
+    spoken = _told(spec.protocol, traffic)
     if spoken is None:
-        said = f"XBackend {name} says protocol {found.protocol}"
+        said = f"XBackend {name} says protocol {spec.protocol}"
         return Refused("UnsupportedProtocol", f"{said}, which is not spoken by {traffic.value}")
-    by_name = found.external_hostname is not None
+    by_name = spec.external_hostname is not None
     weak = x_backends.weakness(world, name) if own_tls else None
-    return Backend(x_backends.port_of(name, found), spoken, None, own_tls, by_name, weak)
+    return Backend(x_backends.port_of(name, spec), spoken, None, own_tls, by_name, weak)
 
 
-def _referred(world: World, pointer: Pointer, name: Name, port: int | None) -> BackendSpec | Refused:
-    """Return what an XBackend says; no grant lets others than its own namespace's refer to it."""
+def _referred(world: World, pointer: Pointer, name: Name, port: int | None) -> XBackend | Refused:
+    """Return an XBackend; no grant lets others than its own namespace's refer to it."""
     if pointer.namespace != name.namespace:
         return Refused("RefNotPermitted", f"XBackend {name} serves routes of its own namespace only")
     if port is not None:
@@ -189,7 +189,7 @@ def _referred(world: World, pointer: Pointer, name: Name, port: int | None) -> B
     if found is None:
         return Refused("BackendNotFound", f"XBackend {name} does not exist")
     refusal = x_backends.refusal(world, name)
-    return _about(refusal, Pointee(X_GROUP, x_backends.KIND, name)) if refusal else found.spec
+    return _about(refusal, Pointee(X_GROUP, x_backends.KIND, name)) if refusal else found
 
 
 def _about(refusal: Refused, pointee: Pointee) -> Refused:

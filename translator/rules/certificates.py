@@ -102,6 +102,7 @@ class _Served(Struct, frozen=True):
 
     pair: KeyPair
     chain: tuple[Anchor, ...]
+    is_named: bool
 
 
 def read_bundle(text: str) -> Bundle | Refused:
@@ -152,10 +153,22 @@ def days_left(world: World, since: datetime, until: datetime) -> int | None:
 
 
 @query
-def server_certificate(world: World, secret: Name) -> KeyPair | Refused:
-    """Return what a `kubernetes.io/tls` Secret holds, if Envoy can serve it."""
+def own_certificate(world: World, secret: Name) -> KeyPair | Refused:
+    """Return what a `kubernetes.io/tls` Secret holds, if Envoy can show it to backends."""
     served = _served(world, secret)
     return served if isinstance(served, Refused) else served.pair
+
+
+@query
+def server_certificate(world: World, secret: Name) -> KeyPair | Refused:
+    """Return the same if Envoy can show it to clients, for whom it must name somebody."""
+    served = _served(world, secret)
+    if isinstance(served, Refused) or served.is_named:
+        return served if isinstance(served, Refused) else served.pair
+    wrong = "it names nobody: issue it with the hostnames that it is for"
+    return Refused(
+        "InvalidCertificateRef", f"Secret {secret} has a certificate that Envoy cannot show: {wrong}"
+    )
 
 
 @query
@@ -249,7 +262,7 @@ def _pair(chain: list[_Read], key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKe
         return f"has a certificate that Envoy cannot show: {wrong}"
     shown = tuple(each.anchor for each in chain)
     private = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
-    return _Served(KeyPair("".join(each.pem for each in shown), private), shown)
+    return _Served(KeyPair("".join(each.pem for each in shown), private), shown, _is_named(certificates[0]))
 
 
 def _owns(certificate: x509.Certificate, key: rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey) -> bool:
@@ -268,16 +281,19 @@ def _unshowable(own: x509.Certificate, key: rsa.RSAPrivateKey | ec.EllipticCurve
     features = (feature for each in values if isinstance(each, x509.TLSFeature) for feature in each)
     if x509.TLSFeatureType.status_request in features:
         return "it asks for a stapled OCSP answer, which no Secret holds: issue it without must-staple"
-    common = own.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-    named = any(
-        isinstance(each, _NAMES)
-        for names in values
-        if isinstance(names, x509.SubjectAlternativeName)
-        for each in names
-    )
-    if not (common[0].value if common else named):
-        return "it names nobody: issue it with the hostnames that it is for"
     return ""
+
+
+def _is_named(own: x509.Certificate) -> bool:
+    """Tell whether Envoy finds a name in a certificate: its first common name, or one beside its subject."""
+    common = own.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    beside = (
+        isinstance(each, _NAMES)
+        for extension in own.extensions
+        if isinstance(extension.value, x509.SubjectAlternativeName)
+        for each in extension.value
+    )
+    return bool(common[0].value) if common else any(beside)
 
 
 def _certificates(text: str) -> tuple[list[_Read], list[str]] | Refused:

@@ -56,13 +56,13 @@ def openings(world: World, hops: Iterable[Hop]) -> Iterator[Opening]:
 
 
 def _own(world: World, backend: Backend) -> UpstreamTls | Refused:
-    """Return the TLS that an XBackend asks for, with both versions of HTTP where it leaves that open."""
+    """Return the TLS that an XBackend asks for, with both versions of HTTP where it leaves them open."""
     asked = x_backends.judge(world, backend.port.service).value
     assert asked is not None, f"{backend} asks for TLS"
     match asked:
         case x_backends.Own(tls=tls):
             said = world.must(XBackend, backend.port.service).spec.protocol
-            is_open = said == "HTTP" and backend.protocol is Protocol.HTTP
+            is_open = said == "HTTP" and backend.protocol is Protocol.HTTP and not tls.alpn
             return msgspec.structs.replace(tls, alpn=x_backends.NEGOTIATED) if is_open else tls
         case Refused() as refused:
             return refused

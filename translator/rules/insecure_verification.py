@@ -4,19 +4,15 @@ A policy's author asks; the operator permits, in every GatewayParameters that ho
 and its own. So a class that forbids is not overruled, and parameters that say nothing of it forbid.
 """
 
-from collections.abc import Mapping
 from enum import Enum
 
 from translator.memo import query
 from translator.names import Name
-from translator.objects.backend_tls_policy import (
-    BackendTLSPolicy,
-    BackendTLSPolicySpec,
-    BackendTLSPolicyValidation,
-)
+from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.rules.listener_sets import labels
 from translator.rules.parameters import Said, said
 from translator.rules.tls_options import MODE, PREFIX, SKIP_HOSTNAME
+from translator.rules.wordings import Wording, of_policy
 from translator.verdict import Refused
 from translator.world import World
 
@@ -33,26 +29,17 @@ class Weakness(Enum):
     ANY_NAME = "any-name"  # trusted roots vouch for the certificate, whatever its name
 
 
-def wished(spec: BackendTLSPolicySpec) -> tuple[BackendTLSPolicyValidation, Mapping[str, str]]:
-    """Return what a policy asks, in the words that rules read.
-
-    Here is where fields of GEP-4152 will be read once the API has any, such as a mode and trusted hashes:
-    they become the words and options that mean the same, and no other rule has to know of them.
-    """
-    return spec.validation, spec.options
-
-
 @query
 def weakness(world: World, policy: Name) -> Weakness | None:
     """Say how a policy weakens verification, whether or not it can be honoured otherwise."""
-    return weakness_of(*wished(world.must(BackendTLSPolicy, policy).spec))
+    return weakness_of(of_policy(world.must(BackendTLSPolicy, policy)))
 
 
-def weakness_of(validation: BackendTLSPolicyValidation, options: Mapping[str, str]) -> Weakness | None:
+def weakness_of(wording: Wording) -> Weakness | None:
     """Say how what somebody wrote weakens verification."""
-    if validation.well_known_ca_certificates == SKIP:
+    if wording.validation.well_known_ca_certificates == SKIP:
         return Weakness.UNVERIFIED
-    return Weakness.ANY_NAME if options.get(f"{PREFIX}{MODE}") == SKIP_HOSTNAME else None
+    return Weakness.ANY_NAME if wording.options.get(f"{PREFIX}{MODE}") == SKIP_HOSTNAME else None
 
 
 @query

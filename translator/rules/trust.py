@@ -16,16 +16,16 @@ from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.x_backend import XBackend
 from translator.rules import listeners, x_backends
 from translator.rules.backend_certificate import shown
-from translator.rules.backend_tls import SYSTEM, references
+from translator.rules.backend_tls import SYSTEM
 from translator.rules.ca_references import CaReference, held
 from translator.rules.certificates import Anchor, chain
 from translator.rules.frontend_validation import client_references, settings
 from translator.rules.hops import openings
-from translator.rules.insecure_verification import wished
 from translator.rules.listener_sets import gateway_of, slots
 from translator.rules.needs import needs
 from translator.rules.pins import Pins
 from translator.rules.tls_options import TlsOptions, read_options
+from translator.rules.wordings import Wording, of_policy, of_x_backend
 from translator.world import World
 
 _SHOWN_OF_A_PIN = 8  # characters: enough to tell pins apart
@@ -71,7 +71,7 @@ def trust(world: World, owner: Ref) -> tuple[Trust, ...]:
     """Return all trust that an object asks for, whether or not anybody uses it."""
     match owner.kind:
         case "BackendTLSPolicy":
-            return (_of_policy(world, owner),)
+            return (_proving(world, owner, of_policy(world.must(BackendTLSPolicy, owner.name))),)
         case "XBackend":
             return tuple(_of_x_backend(world, owner))
         case "ListenerSet":
@@ -90,24 +90,21 @@ def believed(world: World, gateway: Name) -> frozenset[Ref]:
     )
 
 
-def _of_policy(world: World, owner: Ref) -> Trust:
-    validation, written = wished(world.must(BackendTLSPolicy, owner.name).spec)
-    options = read_options(written)
+def _proving(world: World, owner: Ref, wording: Wording) -> Trust:
+    options = read_options(wording.options)
     return Trust(
         owner,
         Purpose.PROVES_BACKENDS,
-        _held(world, references(owner.name.namespace, validation)),
+        _held(world, wording.references),
         _pinned(options.pins) if isinstance(options, TlsOptions) else (),
-        system_roots=validation.well_known_ca_certificates == SYSTEM,
+        system_roots=wording.validation.well_known_ca_certificates == SYSTEM,
     )
 
 
 def _of_x_backend(world: World, owner: Ref) -> Iterator[Trust]:
-    validation = world.must(XBackend, owner.name).spec.tls.validation
-    if validation is not None:
-        roots = _held(world, references(owner.name.namespace, validation))
-        system = validation.well_known_ca_certificates == SYSTEM
-        yield Trust(owner, Purpose.PROVES_BACKENDS, roots, system_roots=system)
+    wording = of_x_backend(world.must(XBackend, owner.name))
+    if wording is not None:
+        yield _proving(world, owner, wording)
     own = x_backends.judge(world, owner.name).value
     if isinstance(own, x_backends.Own) and own.shown:
         yield Trust(owner, Purpose.SHOWN_TO_BACKENDS, _shown(world, [own.shown]))

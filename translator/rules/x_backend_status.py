@@ -2,7 +2,8 @@
 
 from translator.memo import query
 from translator.names import Name, Ref
-from translator.objects.x_backend import BackendSpec, XBackend
+from translator.objects.kinds import name_of
+from translator.objects.x_backend import XBackend
 from translator.rules import insecure_verification
 from translator.rules.backend_tls_status import foreign_entries
 from translator.rules.degraded import degraded, told_of
@@ -41,8 +42,8 @@ def _conditions(world: World, x_backend: Name, gateway: Name) -> tuple[Condition
     accepted, *others = judge(world, x_backend).conditions
     if not accepted.status:
         return (accepted, *others)
-    spec = world.must(XBackend, x_backend).spec
-    if spec.external_hostname is not None:
+    written = world.must(XBackend, x_backend)
+    if written.spec.external_hostname is not None:
         barred = forbidden(world, gateway, Ref(KIND, x_backend))
         if barred is not None:
             return (fails("Accepted", barred.reason, barred.message), *others)
@@ -50,20 +51,20 @@ def _conditions(world: World, x_backend: Name, gateway: Name) -> tuple[Condition
         unproved = insecure_verification.forbidden(world, gateway, x_backend.namespace)
         if unproved is not None:
             return (fails("Accepted", unproved.reason, unproved.message), *others)
-    message = "; ".join(filter(None, (accepted.message, _note(world, x_backend, spec))))
+    message = "; ".join(filter(None, (accepted.message, _note(world, written))))
     ref = Ref(KIND, x_backend)
     told = (*told_of(degraded(world, gateway), ref), *expiring(world, ref))
     return (holds("Accepted", message=message), *others, *told)
 
 
-def _note(world: World, x_backend: Name, spec: BackendSpec) -> str:
+def _note(world: World, x_backend: XBackend) -> str:
     """Say what should be known of an XBackend that is accepted."""
-    if spec.external_hostname is not None:
+    if x_backend.spec.external_hostname is not None:
         return (
             ""
-            if encrypts(spec)
+            if encrypts(x_backend)
             else "without tls nothing proves who answers to this name, and all can listen"
         )
-    if selecting(world, x_backend):
+    if selecting(world, name_of(x_backend)):
         return ""
     return "no Service has this selector, so nobody says where these pods are: create one"

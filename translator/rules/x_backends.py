@@ -4,7 +4,6 @@ What it says of TLS is read as a BackendTLSPolicy is, and no policy can target i
 honoured refuses the whole of it.
 """
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -12,13 +11,13 @@ import msgspec
 from translator.memo import query
 from translator.names import Name, ServicePort
 from translator.objects.x_backend import X_GROUP, BackendSpec, XBackend
-from translator.rules.backend_tls import UpstreamTls, Wording, read, trusted
-from translator.rules.certificates import server_certificate
+from translator.rules.backend_tls import UpstreamTls, read, trusted
+from translator.rules.certificates import own_certificate
 from translator.rules.external_names import unsafe
 from translator.rules.grants import Pointee, Pointer, permitted
 from translator.rules.insecure_verification import Weakness, weakness_of
-from translator.rules.tls_options import PREFIX
-from translator.verdict import Refused, Verdict, fails, holds
+from translator.rules.wordings import annotated, of_x_backend
+from translator.verdict import Refused, Verdict, fails, holds, listed
 from translator.world import World
 
 KIND = "XBackend"
@@ -55,9 +54,8 @@ def refusal(world: World, x_backend: Name) -> Refused | None:
         )
     if spec.protocol == "MCP":
         return Refused("UnsupportedProtocol", "protocol MCP is not supported: use HTTP")
-    if (spec.protocol == "H2C" and encrypts(spec)) or (
-        spec.protocol in ("HTTP2", "WSS") and not encrypts(spec)
-    ):
+    clear = spec.tls.mode == UNENCRYPTED
+    if (spec.protocol == "H2C" and not clear) or (spec.protocol in ("HTTP2", "WSS") and clear):
         return Refused(
             "UnsupportedProtocol", f"protocol {spec.protocol} and tls mode {spec.tls.mode} are at odds"
         )
@@ -77,33 +75,32 @@ def _nowhere(spec: BackendSpec) -> Refused | None:
             return Refused("UnsupportedValue", f"type {other}: what it needs is not there")
 
 
-def encrypts(spec: BackendSpec) -> bool:
-    """Tell whether an XBackend asks for TLS."""
-    return spec.tls.mode != UNENCRYPTED
+def encrypts(x_backend: XBackend) -> bool:
+    """Tell whether an XBackend asks for TLS, if only by asking for what nothing else can prove."""
+    says = x_backend.spec.tls.mode != UNENCRYPTED
+    return says or of_x_backend(x_backend) is not None or bool(annotated(x_backend))
 
 
 @query
 def weakness(world: World, x_backend: Name) -> Weakness | None:
     """Say how an XBackend weakens verification, whether or not it can be honoured otherwise."""
-    tls = world.must(XBackend, x_backend).spec.tls
-    return weakness_of(tls.validation, _options(world, x_backend)) if tls.validation else None
+    wording = of_x_backend(world.must(XBackend, x_backend))
+    return weakness_of(wording) if wording else None
 
 
 @query
 def judge(world: World, x_backend: Name) -> Verdict[Own | Refused | None]:
     """Read an XBackend once, for the cluster it shapes and the status it is given; None asks for no TLS."""
-    spec = world.must(XBackend, x_backend).spec
+    written = world.must(XBackend, x_backend)
     if (refused := refusal(world, x_backend)) is not None:
         return Verdict(refused, (fails("Accepted", refused.reason, refused.message),))
-    if not encrypts(spec):
+    if not encrypts(written):
         return Verdict(None, (holds("Accepted"),))
-    if spec.tls.validation is None:
-        refused = Refused("Invalid", f"tls: mode {spec.tls.mode} needs validation")
-        return Verdict(refused, (fails("Accepted", refused.reason, refused.message),))
-    wording = Wording(
-        x_backend.namespace, bundle_name(x_backend), spec.tls.validation, _options(world, x_backend)
-    )
-    asked, conditions = msgspec.structs.astuple(read(world, wording))
+    wording, mode = of_x_backend(written), written.spec.tls.mode
+    if wording is None or mode == UNENCRYPTED:
+        wrong = _at_odds(written) if mode == UNENCRYPTED else f"tls: mode {mode} needs validation"
+        return Verdict(Refused("Invalid", wrong), (fails("Accepted", "Invalid", wrong),))
+    asked, conditions = msgspec.structs.astuple(read(world, wording, bundle_name(x_backend)))
     shown = _shown(world, x_backend)
     if isinstance(asked, Refused):
         return Verdict(asked, conditions)
@@ -118,15 +115,16 @@ def judge(world: World, x_backend: Name) -> Verdict[Own | Refused | None]:
 @query
 def trust_bundle(world: World, x_backend: Name) -> str:
     """Return the PEM certificates that an XBackend trusts."""
-    validation = world.must(XBackend, x_backend).spec.tls.validation
-    assert validation is not None, f"{x_backend} trusts nobody"
-    return trusted(world, x_backend.namespace, validation)
+    wording = of_x_backend(world.must(XBackend, x_backend))
+    assert wording is not None, f"{x_backend} trusts nobody"
+    return trusted(world, wording)
 
 
-def _options(world: World, x_backend: Name) -> Mapping[str, str]:
-    """Return what a policy would say by options: an XBackend has none, so annotations say it."""
-    annotations = world.must(XBackend, x_backend).metadata.annotations
-    return {key: value for key, value in annotations.items() if key.startswith(PREFIX)}
+def _at_odds(x_backend: XBackend) -> str:
+    """Say what is to be proved where no TLS is opened."""
+    asked = listed([f"annotation {key}" for key in sorted(annotated(x_backend))]) or "tls.validation"
+    remedy = "say tls.mode ServerOnly or ClientAndServer, or remove it"
+    return f"{asked} asks what TLS is to prove, and tls.mode {UNENCRYPTED} opens none: {remedy}"
 
 
 @query
@@ -143,7 +141,7 @@ def _shown(world: World, x_backend: Name) -> Name | Refused | None:
     pointer = Pointer(X_GROUP, KIND, x_backend.namespace)
     if not permitted(world, pointer, Pointee("", "Secret", name)):
         return Refused("RefNotPermitted", f"{field}: no ReferenceGrant allows Secret {name}")
-    pair = server_certificate(world, name)
+    pair = own_certificate(world, name)
     return (
         Refused("InvalidClientCertificateRef", f"{field}: {pair.message}")
         if isinstance(pair, Refused)

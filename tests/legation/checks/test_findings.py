@@ -117,3 +117,13 @@ def test_the_gravest_come_first_and_what_only_newer_processes_know_last() -> Non
         "without effect",
         "of tomorrow",
     ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "field"), [("BackendTLSPolicy", "spec.options"), ("XBackend", "metadata.annotations")]
+)
+def test_an_option_is_found_where_its_kind_says_it(kind: str, field: str) -> None:
+    said = condition("Accepted", "False", "Invalid") | {"message": "option legation.dev/alpn: no name"}
+    status = json.dumps({"ancestors": [{"controllerName": CONTROLLER, "conditions": [said]}]}).encode()
+    [found] = findings((), {Ref(kind, Name("shop", "pay")): status}, {})
+    assert found.field == field

@@ -133,6 +133,14 @@ def test_the_exit_code_says_whether_any_backend_is_unverified(
     assert run(*flags, str(tmp_path))[0] == code
 
 
+def test_what_is_missing_for_a_manifest_that_cannot_be_read_is_said_with_what_helps(tmp_path: Path) -> None:
+    (tmp_path / "shop.yaml").write_text("kind: [")
+    assert run(str(tmp_path))[2].splitlines()[-2:] == [
+        "error: not everything could be read, so a way to a backend may be missing",
+        "  mend what is named above, and ask again",
+    ]
+
+
 def test_what_cannot_be_told_is_not_taken_for_well(tmp_path: Path) -> None:
     assert run(str(tmp_path / "nowhere"))[0] == 1
     assert run("--admin", "127.0.0.1:1")[0] == 1

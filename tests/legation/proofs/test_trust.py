@@ -65,6 +65,21 @@ spec:
 SECURE = gateway("edge", 443, protocol="HTTPS").replace(
     "port: 443", "tls: {certificateRefs: [{name: edge}]}, port: 443"
 )
+TILL = f"""\
+apiVersion: gateway.networking.x-k8s.io/v1alpha1
+kind: XBackend
+metadata:
+  name: till
+  namespace: shop
+  annotations: {{legation.dev/pinned-certificate-sha256: "{PIN}, {PIN[::-1]}"}}
+spec:
+  type: EndpointSelector
+  port: {{number: 8443}}
+  endpointSelector: {{matchLabels: {{app: till}}}}
+  tls:
+    mode: ServerOnly
+    validation: {{hostname: till.internal, wellKnownCACertificates: legation.dev/pinned}}
+"""
 EVERYTHING = together(
     LEGATION_CLASS,
     SECURE.replace("listeners:", "allowedListeners: {namespaces: {from: All}}\n  listeners:", 1),
@@ -76,6 +91,7 @@ EVERYTHING = together(
     config_map("roots", ROOTS.pem, OLD.pem),
     policy("pay", "pay", REFERENCES),
     policy("unused", "nobody", "wellKnownCACertificates: System"),
+    TILL,
 )
 
 
@@ -91,6 +107,7 @@ def test_all_trust_is_named_with_who_asks_for_it_and_who_uses_it(tmp_path: Path)
     told = found(tmp_path)
     assert {key: each.gateways for key, each in told.items()} == {
         ("shop/pay", Purpose.PROVES_BACKENDS): ("infra/edge",),
+        ("shop/till", Purpose.PROVES_BACKENDS): (),
         ("shop/unused", Purpose.PROVES_BACKENDS): (),
         ("infra/edge", Purpose.SHOWN_TO_CLIENTS): ("infra/edge",),
         ("shop/more", Purpose.SHOWN_TO_CLIENTS): ("infra/edge",),
@@ -114,6 +131,12 @@ def test_pins_are_shortened_and_one_alone_has_no_backup(tmp_path: Path) -> None:
     pay = found(tmp_path)["shop/pay", Purpose.PROVES_BACKENDS]
     assert [(each.form, each.value) for each in pay.pins] == [("certificate", f"{PIN[:8]}...")]
     assert not pay.has_backup_pin
+
+
+def test_pins_that_an_xbackend_names_by_annotations_are_told_as_those_of_a_policy(tmp_path: Path) -> None:
+    till = found(tmp_path)["shop/till", Purpose.PROVES_BACKENDS]
+    assert [each.value for each in till.pins] == [f"{PIN[:8]}...", f"{PIN[::-1][:8]}..."]
+    assert till.has_backup_pin
 
 
 def test_no_key_is_ever_told(tmp_path: Path) -> None:

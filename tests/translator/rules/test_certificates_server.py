@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
-from tests.pki import Authority, Issued, self_signed
+from tests.pki import CLIENT, Authority, Issued, self_signed
 from tests.translator.rules.backend_tls_given import secret, shop, world_of
 from translator.objects.secret import Secret
 from translator.rules.certificates import (
@@ -22,6 +22,7 @@ from translator.rules.certificates import (
     KeyPair,
     days_left,
     lapse,
+    own_certificate,
     server_certificate,
     server_certificate_warning,
 )
@@ -78,6 +79,13 @@ def test_every_other_kind_of_key_is_refused(kind: str) -> None:
 def test_a_key_in_an_older_form_is_written_anew() -> None:
     older = EC_PARAMETERS + key_in(PrivateFormat.TraditionalOpenSSL)
     assert pair_of("comment\n" + LEAF.chain_pem, older) == pair_of(LEAF.chain_pem, LEAF.key_pem)
+
+
+def test_a_certificate_that_names_nobody_is_shown_to_backends_and_to_no_clients() -> None:
+    nobody = Authority("roots").issue(eku=[CLIENT])
+    given = tls_secret(nobody.chain_pem, nobody.key_pem)
+    assert "it names nobody" in refusal_of(given)
+    assert isinstance(own_certificate(world_of(given), shop("web")), KeyPair)
 
 
 def test_a_secret_that_is_not_there_is_refused() -> None:

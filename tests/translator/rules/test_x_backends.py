@@ -76,6 +76,7 @@ def test_a_reference_with_a_port_is_refused() -> None:
     ("tls", "reason"),
     [
         ({"mode": "ServerOnly"}, "Invalid"),
+        ({"mode": "None", "validation": VALIDATION}, "Invalid"),
         ({"mode": "ClientAndServer", "validation": VALIDATION}, "Invalid"),
         (
             {
