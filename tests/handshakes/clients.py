@@ -36,9 +36,9 @@ async def send(kind: str, place: Place, host: str, roots: ssl.SSLContext) -> int
             return await get(place, host)
 
 
-async def get(place: Place, host: str, tls: Security | None = None) -> int | None:
+async def get(place: Place, host: str, tls: Security | None = None, path: str = "/") -> int | None:
     """Return the status of one answer on a connection of its own; None when it is closed without one."""
-    request = f"GET / HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n"
+    request = f"GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n"
     head = b""
     async with asyncio.timeout(WITHIN):
         with suppress(ConnectionError, ssl.SSLEOFError):

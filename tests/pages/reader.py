@@ -92,11 +92,12 @@ class Reader:
     async def _ask(self, block: Block, served: Served) -> None:
         await self._up_to_date()
         before = len(self._cast.of(served.backend or "").told)
-        place, host = self._place(served.url), urlsplit(served.url).hostname or ""
+        place, url = self._place(served.url), urlsplit(served.url)
         got: list[int | None] = []
 
         async def answered() -> bool:
-            got.append(await self._request(urlsplit(served.url).scheme, place, host))
+            path = f"{url.path}?{url.query}" if url.query else url.path
+            got.append(await self._request(url.scheme, place, url.hostname or "", path))
             return got[-1] == served.status
 
         try:
@@ -107,16 +108,16 @@ class Reader:
         except TimeoutError:
             pytest.fail(f"{block}: {served} was answered {got[-1]}")
 
-    async def _request(self, scheme: str, place: Place, host: str) -> int | None:
+    async def _request(self, scheme: str, place: Place, host: str, path: str = "/") -> int | None:
         try:
             match scheme:
                 case "grpc":
                     return await call(place, host)
                 case "https" | "tls":
                     roots = ssl.create_default_context(cadata=self._cast.clients.pem)
-                    return await get(place, host, Security(roots, host))
+                    return await get(place, host, Security(roots, host), path)
                 case _:
-                    return await get(place, host)
+                    return await get(place, host, path=path)
         except OSError:
             return NOBODY
 
