@@ -1,6 +1,5 @@
 """Sessions: a real Envoy sends requests of one session to one endpoint of each backend."""
 
-import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from http.cookies import SimpleCookie
@@ -8,6 +7,7 @@ from http.cookies import SimpleCookie
 import pytest
 
 from tests.loopback import Answer, Backend, ask, http_backend
+from tests.sessions import bodies, cookies, many
 from tests.translator.envoy.plans import TABLE, backend
 from tests.translator.envoy.routed import PAY, REFUSED, entry, envoy_of
 from translator.rules.backends import Share
@@ -20,26 +20,21 @@ from translator.rules.sessions import Cookie, Header
 pytestmark = pytest.mark.envoy
 
 WEB = backend("web")
-NAMED = Cookie("SID", "/", is_named=True)
-UNNAMED = Cookie("legation", "/", is_named=False)
-HALVES = (Share(PAY, 1), Share(WEB, 1))
+HALVES = (Share(PAY, 1, Cookie("legation-pay", "/")), Share(WEB, 1, Cookie("legation-web", "/")))
 RULES = {
-    "/named": HttpRule(Forward((Share(PAY, 1),), session=NAMED)),
-    "/below": HttpRule(
-        Forward((Share(PAY, 1),), session=Cookie("SID", "/below", is_named=True, lifetime=90))
-    ),
-    "/header": HttpRule(Forward((Share(PAY, 1),), session=Header("x-session"))),
-    "/halves": HttpRule(Forward((*HALVES, Share(REFUSED, 1)), session=UNNAMED)),
+    "/named": HttpRule(Forward((Share(PAY, 1, Cookie("SID", "/")),))),
+    "/below": HttpRule(Forward((Share(PAY, 1, Cookie("SID", "/below", lifetime=90)),))),
+    "/header": HttpRule(Forward((Share(PAY, 1, Header("x-session")),))),
+    "/halves": HttpRule(Forward((*HALVES, Share(REFUSED, 1)))),
     "/parts": HttpRule(
         Split(
             tuple(
-                Part(1, HttpRule(Forward((share,), rewrite=Rewrite(path=FullPath(path)), session=UNNAMED)))
+                Part(1, HttpRule(Forward((share,), rewrite=Rewrite(path=FullPath(path)))))
                 for share, path in zip(HALVES, ("/pay", "/web"), strict=True)
             )
         )
     ),
 }
-VISITS = 40  # of two endpoints or two backends one is missed once in 10^11 runs
 
 
 @asynccontextmanager
@@ -57,19 +52,7 @@ async def servers(*names: str) -> AsyncIterator[list[Backend]]:
 
 
 async def visits(port: int, path: str, headers: Mapping[str, str] | None = None) -> list[Answer]:
-    return await asyncio.gather(*(ask(port, path, headers) for _ in range(VISITS)))
-
-
-def bodies(answers: Sequence[Answer]) -> set[str]:
-    return {answer.body for answer in answers if answer.status == 200}
-
-
-def cookies(answers: Sequence[Answer]) -> Mapping[str, str]:
-    """Return what a browser would send after these answers."""
-    found: SimpleCookie = SimpleCookie()
-    for answer in answers:
-        found.load(answer.headers.get("set-cookie", ""))
-    return {"cookie": "; ".join(f'{name}="{each.value}"' for name, each in found.items())}
+    return await many(lambda: ask(port, path, headers))
 
 
 async def test_a_cookie_leads_to_the_same_endpoint_for_as_long_as_the_endpoint_is_there() -> None:
@@ -79,6 +62,7 @@ async def test_a_cookie_leads_to_the_same_endpoint_for_as_long_as_the_endpoint_i
             first = await ask(port, "/named")
             shown = cookies([first])
             assert bodies(await visits(port, "/named", shown)) == {first.body}
+            assert any(f"cookie: {shown['cookie']}\r\n" in head for server in them for head in server.heads)
         rest = [
             server for server, name in zip(them, ("one", "two", "three"), strict=True) if name != first.body
         ]
