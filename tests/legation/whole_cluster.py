@@ -50,11 +50,8 @@ class Cluster(Struct):
             return self._definition(steps[-1])
         if steps[-1] == "deployments":
             return self._deployments(request)
-        if steps[-1] == "xbackendtrafficpolicies":
-            items = [{"metadata": {"name": each, "namespace": "shop"}} for each in self.policies]
-            return web.json_response({"items": items})
-        if steps[-1] == "xtelemetrypolicies":
-            return refusal(404, "no such kind")
+        if steps[-1].startswith("x") and steps[-1].endswith("policies"):
+            return self._policies(steps[-1])
         names = [info.plural for info in NEEDED if f"/apis/{info.group}/" in request.path]
         return web.json_response(
             {"resources": [{"name": each} for each in names if each not in self.unserved]}
@@ -74,6 +71,12 @@ class Cluster(Struct):
                 "spec": {"versions": []},
             }
         )
+
+    def _policies(self, plural: str) -> web.StreamResponse:
+        if plural != "xbackendtrafficpolicies":
+            return refusal(404, "no such kind")
+        items = [{"metadata": {"name": each, "namespace": "shop"}} for each in self.policies]
+        return web.json_response({"items": items})
 
     def _deployments(self, request: web.Request) -> web.StreamResponse:
         made = "managed-by" in request.query["labelSelector"]

@@ -1,5 +1,6 @@
 """Sessions: a real Envoy sends requests of one session to one endpoint of each backend."""
 
+from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from http.cookies import SimpleCookie
@@ -35,6 +36,7 @@ RULES = {
         )
     ),
 }
+EXPIRES = b"\x10"  # what in a cookie's value stands before its end, in seconds since 1970
 
 
 @asynccontextmanager
@@ -80,6 +82,17 @@ async def test_a_cookie_says_no_more_than_is_asked_for() -> None:
     assert (session["path"], session["samesite"], session["httponly"]) == ("/", "Strict", True)
     assert (session["max-age"], session["expires"], session["secure"]) == ("", "", "")
     assert (permanent["path"], permanent["max-age"]) == ("/below", "90")
+
+
+async def test_a_permanent_cookie_leads_nowhere_after_its_end_even_if_a_client_still_has_it() -> None:
+    async with servers("one", "two") as them, before(*them) as port:
+        first = await ask(port, "/below")
+        value = b64decode(SimpleCookie(first.headers["set-cookie"])["SID"].value)
+        address, end = value[: 2 + value[1]], value[2 + value[1] :]
+        assert end[:1] == EXPIRES
+        for brought, served in ((value, {first.body}), (address + EXPIRES + b"\x01", {"one", "two"})):
+            shown = {"cookie": f'SID="{b64encode(brought).decode()}"'}
+            assert bodies(await visits(port, "/below", shown)) == served
 
 
 async def test_a_header_leads_to_the_same_endpoint() -> None:
