@@ -13,7 +13,7 @@ from translator.envoy.cors import answering
 from translator.envoy.encode import encode, packed
 from translator.envoy.headers import change_request, change_response
 from translator.envoy.paths import ANY_PATH, ways
-from translator.envoy.sessions import SESSION, kept
+from translator.envoy.sessions import SESSION, UNAGED, kept, unaged
 from translator.envoy.tries import limit
 from translator.rules.backends import Backend
 from translator.rules.filters import Rewrite
@@ -98,6 +98,8 @@ def _hold(
     """Have sessions with a backend stay with one endpoint."""
     if session is not None:
         built.typed_per_filter_config[SESSION].CopyFrom(kept(session, is_tls=is_tls))
+        if (silent := unaged(session)) is not None:
+            built.typed_per_filter_config[UNAGED].CopyFrom(silent)
 
 
 def _added(

@@ -21,6 +21,7 @@ class Cookie(Struct, frozen=True):
     name: str
     path: str
     lifetime: int | None = None  # seconds; None ends with the browser's own session
+    is_permanent: bool = False  # the browser is told of its end, and not only the Gateway knows it
 
 
 class Header(Struct, frozen=True):
@@ -37,7 +38,7 @@ class Wish(Struct, frozen=True):
 
 
 def session(author: str, written: SessionPersistence | None) -> Wish | Refused | None:
-    """Read how somebody keeps sessions; Envoy forgets them by the age of a cookie, and in no other way."""
+    """Read how somebody keeps sessions; Envoy forgets them by what a cookie says, and in no other way."""
     match written:
         case None:
             return None
@@ -62,12 +63,10 @@ def _cookie(author: str, written: CookieConfig, ends: str | None) -> Wish | Refu
     path = written.path or "/"
     if not PATH.fullmatch(path):
         return Refused("UnsupportedValue", f"sessionPersistence: {path} is no path of a cookie")
-    if ends is not None and written.lifetime_type != "Permanent":
-        why = "absoluteTimeout can be kept only by a cookie of lifetimeType Permanent"
-        return Refused("UnsupportedValue", f"sessionPersistence: {why}")
     seconds = None if ends is None else -(-milliseconds(ends) // 1000) or 1
     name = written.name or f"legation-{_short(author)}"
-    return Wish(Cookie(name, path, seconds), is_named=written.name is not None)
+    cookie = Cookie(name, path, seconds, is_permanent=written.lifetime_type == "Permanent")
+    return Wish(cookie, is_named=written.name is not None)
 
 
 def _short(text: str) -> str:

@@ -1,13 +1,15 @@
 """Sessions: a real Envoy sends requests of one session to one endpoint of each backend."""
 
+import asyncio
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from http.client import HTTPConnection
 from http.cookies import SimpleCookie
 
 import pytest
 
-from tests.loopback import Answer, Backend, ask, http_backend
+from tests.loopback import LOOPBACK, Answer, Backend, ask, http_backend
 from tests.sessions import bodies, cookies, many
 from tests.translator.envoy.plans import TABLE, backend
 from tests.translator.envoy.routed import PAY, REFUSED, entry, envoy_of
@@ -24,7 +26,8 @@ WEB = backend("web")
 HALVES = (Share(PAY, 1, Cookie("legation-pay", "/")), Share(WEB, 1, Cookie("legation-web", "/")))
 RULES = {
     "/named": HttpRule(Forward((Share(PAY, 1, Cookie("SID", "/")),))),
-    "/below": HttpRule(Forward((Share(PAY, 1, Cookie("SID", "/below", lifetime=90)),))),
+    "/below": HttpRule(Forward((Share(PAY, 1, Cookie("SID", "/below", lifetime=90, is_permanent=True)),))),
+    "/ending": HttpRule(Forward((Share(PAY, 1, Cookie("SID", "/", lifetime=90)),))),
     "/header": HttpRule(Forward((Share(PAY, 1, Header("x-session")),))),
     "/halves": HttpRule(Forward((*HALVES, Share(REFUSED, 1)))),
     "/parts": HttpRule(
@@ -84,15 +87,36 @@ async def test_a_cookie_says_no_more_than_is_asked_for() -> None:
     assert (permanent["path"], permanent["max-age"]) == ("/below", "90")
 
 
-async def test_a_permanent_cookie_leads_nowhere_after_its_end_even_if_a_client_still_has_it() -> None:
+def given(port: int, path: str) -> list[str]:
+    """Return all cookies of an answer, as they are written."""
+    connection = HTTPConnection(LOOPBACK, port, timeout=60)
+    connection.request("GET", path)
+    found = connection.getresponse().headers.get_all("set-cookie", [])
+    connection.close()
+    return found
+
+
+async def test_a_cookie_may_end_at_the_gateway_and_say_nothing_of_it_while_others_are_as_they_were() -> None:
+    own = {"set-cookie": "SIDE=x; Max-Age=7"}
+    async with http_backend("one", headers=own) as one, before(one) as port:
+        [others, session] = sorted(
+            await asyncio.to_thread(given, port, "/ending"), key=lambda each: each.startswith("SID=")
+        )
+    assert others == own["set-cookie"]
+    assert "max-age" not in session.lower()
+    assert EXPIRES in b64decode(SimpleCookie(session)["SID"].value)
+
+
+@pytest.mark.parametrize("path", ["/below", "/ending"])
+async def test_a_cookie_leads_nowhere_after_its_end_even_if_a_client_still_has_it(path: str) -> None:
     async with servers("one", "two") as them, before(*them) as port:
-        first = await ask(port, "/below")
+        first = await ask(port, path)
         value = b64decode(SimpleCookie(first.headers["set-cookie"])["SID"].value)
         address, end = value[: 2 + value[1]], value[2 + value[1] :]
         assert end[:1] == EXPIRES
         for brought, served in ((value, {first.body}), (address + EXPIRES + b"\x01", {"one", "two"})):
             shown = {"cookie": f'SID="{b64encode(brought).decode()}"'}
-            assert bodies(await visits(port, "/below", shown)) == served
+            assert bodies(await visits(port, path, shown)) == served
 
 
 async def test_a_header_leads_to_the_same_endpoint() -> None:
