@@ -1,14 +1,18 @@
-"""Backends that are no Services against a real API server: kinds that come late, and statuses."""
+"""Backends that are no Services against a real API server: kinds that come late, statuses, and traffic."""
 
+import asyncio
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from string import Template
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 
-from e2e.beside import gateway, replica, told
-from e2e.kubectl import apply, kubectl, read, wait_for
+from e2e.beside import control_plane, gateway, replica, told
+from e2e.kubectl import apply, kubectl, read, rolled_out, wait_for
+from e2e.test_proxies import address as address_of
 from e2e.test_run import CLASS
 from tests.legation.running import free_port
 
@@ -103,3 +107,95 @@ async def test_kinds_that_come_late_are_read_and_statuses_follow_what_is_permitt
         apply(shop, PERMITTING.substitute(namespace=shop))
         await told(lambda: reason(shop, "xbackend", "ancestors", "Accepted") == "Accepted")
         await told(lambda: reason(shop, "httproute", "parents", "ResolvedRefs") == "ResolvedRefs")
+
+
+SELECTED = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: pay}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: pay}}
+  template:
+    metadata: {labels: {app: pay}}
+    spec:
+      containers:
+        - name: pay
+          image: gateway-api/echo-basic:v1.0.0
+          env:
+            - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}
+            - {name: NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}
+          readinessProbe: {httpGet: {path: /, port: 3000}, periodSeconds: 1}
+---
+apiVersion: gateway.networking.x-k8s.io/v1alpha1
+kind: XBackend
+metadata: {name: pay}
+spec:
+  type: EndpointSelector
+  port: {number: 3000}
+  endpointSelector: {matchLabels: {app: pay}}
+  sessionPersistence: {cookie: {name: PAY}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: pay}
+spec:
+  parentRefs: [{name: edge}]
+  rules: [{backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: pay}]}]
+"""
+BYSTANDER = """
+apiVersion: v1
+kind: Service
+metadata: {name: bystander, labels: {legation.dev/x-backend: pay, app.kubernetes.io/managed-by: legation}}
+spec: {selector: {app: other}, ports: [{port: 80}]}
+"""
+VISITS = 60  # of two pods one is missed once in 10^17 runs
+
+
+def served_by(address: str, cookie: str = "") -> tuple[str, str]:
+    """Ask a Gateway; return which pod answered, and the cookie that it gave."""
+    asking = Request(f"http://{address}/", headers={"cookie": cookie} if cookie else {})
+    with urlopen(asking, timeout=30) as answer:  # noqa: S310  the same
+        given = str(answer.headers["set-cookie"] or "").partition(";")[0]
+        return str(json.load(answer)["pod"]), given
+
+
+def made(namespace: str) -> list[dict[str, Any]]:
+    """Read the Services that are there for XBackends, but for the bystander."""
+    found = read("services", "--namespace", namespace, "--selector=legation.dev/x-backend=pay")["items"]
+    return [each for each in found if each["metadata"]["name"] != "bystander"]
+
+
+async def is_kept(namespace: str, address: str) -> str:
+    """See that what was made is as it should be and comes back when somebody deletes it; return its name."""
+    [service] = made(namespace)
+    assert service["spec"]["clusterIP"] == "None"
+    [owner] = service["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"]) == ("XBackend", "pay")
+    name = str(service["metadata"]["name"])
+    await asyncio.to_thread(kubectl, "delete", "service", name, "--namespace", namespace)
+    await told(lambda: made(namespace))
+    await told(lambda: served_by(address))
+    return name
+
+
+@pytest.mark.usefixtures("inside")
+async def test_pods_that_an_xbackend_selects_are_reached_without_a_service_of_users(namespace: str) -> None:
+    apply(namespace, SELECTED)
+    apply(namespace, BYSTANDER)
+    await asyncio.to_thread(rolled_out, namespace, "pay")
+    async with control_plane(namespace):
+        gateway(namespace, "edge")
+        await told(lambda: address_of(namespace, "edge"))
+        address = address_of(namespace, "edge")
+        await told(lambda: served_by(address))
+        assert len({served_by(address)[0] for _ in range(VISITS)}) == 2
+        pod, cookie = served_by(address)
+        assert cookie.startswith("PAY=")
+        assert {served_by(address, cookie)[0] for _ in range(VISITS)} == {pod}
+        name = await is_kept(namespace, address)
+        before = read("service", "bystander", "--namespace", namespace)["metadata"]["resourceVersion"]
+        kubectl("delete", "xbackend", "pay", "--namespace", namespace)
+        await asyncio.to_thread(wait_for, namespace, "delete", f"service/{name}")
+        after = read("service", "bystander", "--namespace", namespace)["metadata"]["resourceVersion"]
+        assert before == after

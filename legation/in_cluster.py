@@ -31,7 +31,7 @@ from legation.managed_mode import ManagedMode
 from legation.other_replicas import OtherReplicas, own_service
 from legation.permissions import LEASE
 from legation.proofs.audit_log import AuditLog, appending
-from legation.proxies.keeper import Ways
+from legation.proxies.ways import Ways
 from legation.pump import Outcome, Workbench, the_time
 from legation.settings import RunSettings
 from legation.status_writer import StatusWriter, Wrote

@@ -1,5 +1,6 @@
 """`legation run` as its own authority: it issues identities, runs proxies, and guards the port for Envoys."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 
 from k8s_watch.change import Change
@@ -11,8 +12,10 @@ from legation.channel.revocation import Gate
 from legation.engine import Guard
 from legation.other_replicas import own_service
 from legation.permissions import AUTHORITY
-from legation.proxies.keeper import Keeper, Ways
+from legation.pods.keeper import PodsKeeper
+from legation.proxies.keeper import Keeper
 from legation.proxies.managed import Environment
+from legation.proxies.ways import Ways
 from legation.pump import Batch, Kept, Outcome
 from legation.settings import RunSettings
 from translator.names import Name
@@ -21,7 +24,7 @@ from translator.rules.managed import RUNS_PROXIES
 
 
 class ManagedMode:
-    """The authority, the gate that asks for what it issued, and the keeper of proxies."""
+    """The authority, the gate that asks for what it issued, and the keepers of what it makes."""
 
     def __init__(
         self,
@@ -38,6 +41,7 @@ class ManagedMode:
         self._put = put
         self._gate = Gate(review)
         self._keeper = Keeper(ways, environment, lambda: self.authority.roots, self._tell)
+        self._pods = PodsKeeper(ways)
 
     @property
     def facts(self) -> Batch:
@@ -51,15 +55,18 @@ class ManagedMode:
 
     async def keep(self) -> None:
         """Do what only one replica does, until cancelled."""
-        await self._keeper.run()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._keeper.run())
+            tasks.create_task(self._pods.run())
 
     def overhear(self, kind: type, changes: Sequence[Change[Object]]) -> None:
         """Learn which identities count."""
         self._gate.overhear(kind, changes)
 
     def take(self, outcome: Outcome) -> None:
-        """Learn what Gateways need."""
+        """Learn what Gateways and XBackends need."""
         self._keeper.take(outcome.proxies)
+        self._pods.take(outcome.pods)
 
     def _look(self) -> None:
         self._keeper.look()

@@ -18,6 +18,7 @@ from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.kinds import KINDS, LEGATION_GROUP, KindInfo, Object, find_kind, kind_of, name_of
 from translator.objects.references import GATEWAY_GROUP
 from translator.objects.secret import Secret
+from translator.objects.x_backend import X_GROUP, X_UNHONOURED
 
 _OUR_GROUPS = (GATEWAY_GROUP, LEGATION_GROUP)
 _DEFAULT_NAMESPACE = "default"
@@ -44,14 +45,14 @@ class Loaded(Struct, frozen=True):
 class Problem(Struct, frozen=True):
     """Something wrong with a manifest, what it is about as far as that is known, and the remedy.
 
-    A note is no mistake: it names what was passed over.
+    A note is no mistake: it names what was passed over. What is idle was read, and nothing comes of it.
     """
 
     place: Place
     message: str
     about: Ref | None = None
     path: str = ""
-    severity: Literal["error", "note"] = "error"
+    severity: Literal["error", "idle", "note"] = "error"
 
     def __str__(self) -> str:
         """As a terminal shows it: the place, the object, the field, the sentence."""
@@ -172,6 +173,9 @@ def _of_unknown(manifest: _Manifest, api_version: str, kind: str) -> Problem:
         near = get_close_matches(shortened(kind), kinds, n=1)
         meant = f"did you mean {near[0]}?" if near else f"it has {', '.join(kinds)}"
         return manifest.problem(f"is no kind of {group}; {meant}", "kind")
+    if group == X_GROUP and kind in X_UNHONOURED:
+        idle = manifest.problem(f"nothing comes of it: {kind} is not honoured")
+        return msgspec.structs.replace(idle, severity="idle")
     message = f"is passed over: {shortened(kind)} of {shortened(api_version)} is not read by gateways"
     return msgspec.structs.replace(manifest.problem(message), severity="note")
 

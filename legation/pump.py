@@ -22,6 +22,8 @@ from legation.collection import undisturbed
 from legation.deliveries import Heard, delivery
 from legation.notebook import Judged, Notebook
 from legation.permissions import JUDGED
+from legation.pods.wanted import Pods
+from legation.pods.wanted import wanted as wanted_pods
 from legation.proofs.audit_record import Changed, changed
 from legation.proofs.changes import Follower, ProofChanges, RootsChange, Served
 from legation.proxies.wanted import Wanted, wanted
@@ -36,6 +38,7 @@ from translator.objects.cluster_trust_bundle import ClusterTrustBundle
 from translator.objects.config_map import ConfigMap
 from translator.objects.gateway import Gateway
 from translator.objects.secret import Secret
+from translator.objects.x_backend import XBackend
 from translator.rules.bundles import Bundles
 from translator.rules.certificates import NOW
 from translator.rules.gateways import Binding, Delivery
@@ -97,6 +100,7 @@ class Outcome(Struct, frozen=True, eq=False):
     news: frozenset[Ref] = frozenset()  # whose status or generation is not that of the outcome before
     found: tuple[Finding, ...] = ()  # what objects say is wrong with them
     proxies: Mapping[Name, Wanted | None] = MappingProxyType({})
+    pods: Mapping[Name, Pods | None] = MappingProxyType({})  # by XBackend
     effort: Effort = Effort()
     records: tuple[Changed, ...] = ()  # what the batch changed of what backends prove
     roots: tuple[RootsChange, ...] = ()  # and of what is trusted
@@ -126,6 +130,7 @@ class Workbench:
         self._notebook = Notebook()
         self._told = Told()
         self._proxies: Table[Wanted | None] = Table(self.world.memory, wanted)
+        self._pods: Table[Pods | None] = Table(self.world.memory, wanted_pods)
         self._served: Mapping[Name, Resources] = MappingProxyType({})
         self._before: dict[Ref, HttpRoute] = {}  # what routes said before their last change
         self._held_back: set[Ref] = set()
@@ -153,8 +158,13 @@ class Workbench:
         if self._doubts(translation.gateways):
             translation = self._translator.translate()
         proxies = self._wanted(translation.gateways)
+        pods = self._pods.keep(self.world.names(XBackend), self.world)
         mistakes = {
-            f"proxies of {name}": Mistake(bug, Ref("Gateway", name)) for name, bug in proxies.broken.items()
+            **{
+                f"proxies of {name}": Mistake(bug, Ref("Gateway", name))
+                for name, bug in proxies.broken.items()
+            },
+            **{f"pods of {name}": Mistake(bug, Ref("XBackend", name)) for name, bug in pods.broken.items()},
         }
         broken = {**translation.broken, **mistakes}
         snapshots = self._publisher.snapshots(translation.gateways)
@@ -172,6 +182,7 @@ class Workbench:
             kept.news,
             self._told.take(kept.statuses, kept.news),
             proxies.values,
+            pods.values,
             self._effort(batch, begun),
             records,
             found.roots,

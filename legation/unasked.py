@@ -7,7 +7,8 @@ NOT_ASKED = Check(
     "not-asked",
     REMARK,
     "something of the cluster that could not be asked, so that nothing is said of it",
-    "be allowed to read CustomResourceDefinitions and Deployments, and to create SubjectAccessReviews",
+    "be allowed to read CustomResourceDefinitions, Deployments and XBackendTrafficPolicies, and to create "
+    "SubjectAccessReviews",
 )
 
 

@@ -68,14 +68,18 @@ def server_tls(issued: Issued, folder: Path) -> ssl.SSLContext:
 
 
 async def ask(
-    port: int, path: str = "/", headers: Mapping[str, str] | None = None, method: str = "GET"
+    port: int,
+    path: str = "/",
+    headers: Mapping[str, str] | None = None,
+    method: str = "GET",
+    address: str = LOOPBACK,
 ) -> Answer:
     """Send one request over cleartext HTTP/1.1."""
-    return await asyncio.to_thread(_ask, port, path, headers or {}, method)
+    return await asyncio.to_thread(_ask, (address, port), path, headers or {}, method)
 
 
-def _ask(port: int, path: str, headers: Mapping[str, str], method: str) -> Answer:
-    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=10)
+def _ask(place: tuple[str, int], path: str, headers: Mapping[str, str], method: str) -> Answer:
+    connection = http.client.HTTPConnection(*place, timeout=60)
     try:
         connection.request(method, path, headers=dict(headers))
         found = connection.getresponse()

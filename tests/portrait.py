@@ -13,6 +13,7 @@ from envoy.config.route.v3 import route_components_pb2, route_pb2
 from envoy.extensions.common.matching.v3 import extension_matcher_pb2
 from envoy.extensions.filters.http.cors.v3 import cors_pb2
 from envoy.extensions.filters.http.fault.v3 import fault_pb2
+from envoy.extensions.filters.http.lua.v3 import lua_pb2
 from envoy.extensions.filters.http.stateful_session.v3 import stateful_session_pb2
 from envoy.extensions.http.stateful_session.header.v3 import header_pb2
 from envoy.extensions.transport_sockets.tls.v3 import common_pb2, secret_pb2, tls_pb2
@@ -246,6 +247,8 @@ def _filtered(config: Any) -> Iterator[str]:  # noqa: ANN401  generated, without
             yield f", asks {_asks(opened(action.typed_config.typed_config))}"
         case cors_pb2.CorsPolicy():
             yield from _cors(config)
+        case lua_pb2.LuaPerRoute():
+            yield f", keeps the age of {config.filter_context['cookie']} to itself"
         case stateful_session_pb2.StatefulSessionPerRoute():
             yield from _session(opened(config.stateful_session.session_state.typed_config))
         case _:

@@ -7,7 +7,17 @@ import msgspec
 from msgspec import Struct
 
 from legation.checks.fields import field_of
-from legation.checks.table import GROUPS, MISTAKE, NOT_OURS, PROBLEMS, REFUSED, REMEDIES, STRICT, UNREAD
+from legation.checks.table import (
+    GROUPS,
+    MISTAKE,
+    NOT_OURS,
+    PROBLEMS,
+    REFUSED,
+    REMEDIES,
+    STRICT,
+    UNHONOURED,
+    UNREAD,
+)
 from legation.folder import WHOLE_FILE
 from legation.manifests import Problem
 from legation.written_status import OWN_PREFIX, Condition, WrittenStatus, read_status
@@ -116,7 +126,7 @@ def in_words(mistake: Mistake) -> str:
 def _unread(problem: Problem) -> Finding:
     place = str(problem.place) if problem.place.document != WHOLE_FILE else problem.place.source
     where = f"{place}: {problem.path}" if problem.path else place
-    check = UNREAD if problem.severity == "error" else NOT_OURS
+    check = {"error": UNREAD, "idle": UNHONOURED, "note": NOT_OURS}[problem.severity]
     about = str(problem.about or "")
     return Finding(check.group, about, where, problem.message, check.remedy, problem.path, check.id)
 

@@ -16,6 +16,7 @@ from legation.checks.access_review import Account, Right, lacking, needed
 from legation.checks.findings import Finding, of_check
 from legation.checks.of_crds import CHECKS as OF_CRDS
 from legation.checks.of_crds import of_crds
+from legation.checks.of_policies import of_policies
 from legation.checks.table import CLUSTER, WAITING
 from legation.proxies.belonging import MANAGED_BY
 from legation.unasked import NOT_ASKED, UnaskedError
@@ -107,7 +108,8 @@ class _Deployments(Struct, frozen=True):
 async def of_cluster(server: ApiServer, namespace: str) -> tuple[Finding, ...]:
     """Look at everything of a cluster that Legation in this namespace needs."""
     definitions = [each async for each in of_crds(server)]
-    return (*definitions, *[each async for each in of_installation(server, namespace)])
+    idle = [each async for each in of_policies(server)]
+    return (*definitions, *[each async for each in of_installation(server, namespace)], *idle)
 
 
 async def of_installation(server: ApiServer, namespace: str) -> AsyncIterator[Finding]:

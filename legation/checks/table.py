@@ -32,6 +32,12 @@ NOT_OURS = Check(
     "an object that is none of those that Gateways have to do with",
     "nothing, unless its kind or its group was written wrong",
 )
+UNHONOURED = Check(
+    "policy-not-honoured",
+    WITHOUT_EFFECT,
+    "a policy of Gateway API that Legation does not honour: XBackendTrafficPolicy, XTelemetryPolicy",
+    "delete it, and say sessions in an XBackend, retries in a rule, telemetry in GatewayParameters",
+)
 MISTAKE = Check(
     "our-mistake",
     OURS,
@@ -287,4 +293,4 @@ REMARKS = _each(
     ),
 )
 REMEDIES = MappingProxyType({check.id: check.remedy for check in (*REFUSALS, EXPIRY, *REMARKS)})
-CHECKS = (UNREAD, *REFUSALS, MISTAKE, EXPIRY, *REMARKS, *everything.CHECKS, NOT_OURS)
+CHECKS = (UNREAD, *REFUSALS, MISTAKE, EXPIRY, *REMARKS, *everything.CHECKS, UNHONOURED, NOT_OURS)

@@ -11,23 +11,21 @@ from types import MappingProxyType
 
 import msgspec
 import structlog
-from msgspec import Struct, structs
+from msgspec import structs
 
-from k8s_watch.answers import Failed, Item
 from k8s_watch.change import Absent, Change, Synced
 from k8s_watch.informer import Informer
 from k8s_watch.list_watch import Pace
-from k8s_watch.reader import Reader
-from k8s_watch.writer import Missing, Unchanged, Writer, Written
 from legation.channel.authority import Credential, proxy_of
 from legation.channel.identity_secrets import leaf_of, proxy_secret
 from legation.channel.revocation import oldest_valid
 from legation.channel.rotation import bundle, renewed_leaf
 from legation.due import Due
-from legation.proxies.made import SORTS, Found, Key, Ledger, key_of, read_found
+from legation.proxies.made import SORTS, Found, Key, Ledger, key_of
 from legation.proxies.managed import Environment, Manifest, manifests
 from legation.proxies.wanted import Wanted
-from translator.names import Name
+from legation.proxies.ways import TroubleError, Ways
+from translator.names import Name, Ref
 from translator.objects.kinds import name_of
 from translator.objects.secret import Secret
 from translator.rules.managed import proxy_name
@@ -40,18 +38,6 @@ Roots = Callable[[], tuple[Credential, ...]]
 Tell = Callable[[Name, str], None]
 
 _NOTHING: Mapping[Name, Wanted | None] = MappingProxyType({})
-
-
-class Ways(Struct, frozen=True):
-    """How the cluster is read and written, and where in it."""
-
-    reader: Reader
-    writer: Writer
-    namespaces: tuple[str, ...] = ()
-
-
-class TroubleError(Exception):
-    """Something could not be made as it should be; says what, and what to do."""
 
 
 class Keeper:
@@ -154,12 +140,12 @@ class Keeper:
         leaf = renewed_leaf(held, subject, roots, now)
         if leaf is held and self._ledger.is_applied(key, _proof(leaf, roots)):
             return
-        found = await self._read(key, wanted)
+        found = await self._ways.read(key, Ref("Gateway", name_of(its)))
         secret = msgspec.json.decode(found.body, type=Secret) if found else None
         there = leaf_of(secret) if secret else None
         leaf = renewed_leaf(there, subject, roots, now)
         body = msgspec.json.encode(proxy_secret(its, leaf, roots))
-        version = await self._apply(key, body)
+        version = await self._ways.apply(key, body)
         self._ledger.note(key, _proof(leaf, roots), version)
         self._identities[name_of(its)] = structs.replace(leaf, key="")
         if there is None or there.certificate != leaf.certificate:
@@ -168,62 +154,20 @@ class Keeper:
 
     async def _make(self, gateway: Name, wanted: Wanted) -> None:
         """Apply what is not as it should be, and delete what is too much."""
-        made = self._manifests(gateway, wanted)
+        made, owner = self._manifests(gateway, wanted), Ref("Gateway", gateway)
         keys = {key_of(manifest): msgspec.json.encode(manifest) for manifest in made}
         for key, body in keys.items():
-            if not self._ledger.is_applied(key, body):
-                await self._check(key, wanted)
-                self._ledger.note(key, body, await self._apply(key, body))
+            await self._ways.keep(self._ledger, key, body, owner)
         kept = {*keys, Key("Secret", wanted.name)}
-        for key, uid in self._ledger.surplus(wanted.gateway, wanted.name, kept).items():
-            await self._delete(key, uid)
+        for key, uid in self._ledger.surplus(owner, wanted.name, kept).items():
+            await self._ways.delete(key, uid)
+            self._log.info("deleted what is no longer wanted", object=str(key))
 
     def _manifests(self, gateway: Name, wanted: Wanted) -> tuple[Manifest, ...]:
         known = self._written.get(gateway)
         if known is None or known[0] is not wanted:
             known = self._written[gateway] = (wanted, manifests(wanted, self._environment))
         return known[1]
-
-    async def _check(self, key: Key, wanted: Wanted) -> None:
-        """Make sure that nobody else has something under this name."""
-        found = self._ledger.found(key)
-        if found is None:
-            await self._read(key, wanted)
-        elif not found.is_of(wanted.gateway):
-            raise _not_ours(key)
-
-    async def _read(self, key: Key, wanted: Wanted) -> Item | None:
-        """Read what is there; what somebody else has is not touched, and not read any further."""
-        found = await self._ways.writer.read(key.place())
-        match found:
-            case Missing():
-                return None
-            case Failed(reason=why):
-                message = f"{key} cannot be read: {why}"
-                raise TroubleError(message)
-            case Item():
-                if not read_found(found.body).is_of(wanted.gateway):
-                    raise _not_ours(key)
-                return found
-
-    async def _apply(self, key: Key, body: bytes) -> str:
-        outcome = await self._ways.writer.apply(key.place(), body)
-        match outcome:
-            case Written(version=version):
-                return version
-            case Failed(reason=why):
-                message = f"{key} cannot be made: {why}"
-                raise TroubleError(message)
-            case Missing() | Unchanged():
-                message = f"{key} cannot be made: the API server does not know its kind, or its namespace"
-                raise TroubleError(message)
-
-    async def _delete(self, key: Key, uid: str) -> None:
-        outcome = await self._ways.writer.delete(key.place(), uid)
-        if isinstance(outcome, Failed):
-            message = f"{key} is no longer wanted and cannot be deleted: {outcome.reason}"
-            raise TroubleError(message)
-        self._log.info("deleted what is no longer wanted", object=str(key))
 
     def _forget(self, gateway: Name) -> None:
         """Let go of a Gateway; what was made for it goes with it, by its owner reference."""
@@ -240,10 +184,6 @@ async def _within(event: asyncio.Event, seconds: float) -> bool:
             return await event.wait()
     except TimeoutError:
         return False
-
-
-def _not_ours(key: Key) -> TroubleError:
-    return TroubleError(f"{key} is somebody else's: rename or delete it, or rename the Gateway")
 
 
 def _proof(leaf: Credential, roots: tuple[Credential, ...]) -> bytes:

@@ -12,8 +12,7 @@ from k8s_watch.change import Absent, Change, Gone, Put, Synced, Unreadable
 from k8s_watch.kind import Kind, Place
 from k8s_watch.versions import is_older
 from legation.proxies.belonging import MANAGED_BY
-from translator.names import Name
-from translator.objects.gateway import Gateway
+from translator.names import Name, Ref
 
 Manifest = dict[str, object]
 
@@ -40,10 +39,10 @@ class Found(Struct, frozen=True):
 
     metadata: Metadata
 
-    def is_of(self, gateway: Gateway) -> bool:
-        """Say whether it was made for a Gateway of this name; an older one's is taken over."""
-        owners = (owner for owner in self.metadata.owner_references if owner.controller)
-        return any((owner.kind, owner.name) == ("Gateway", gateway.metadata.name) for owner in owners)
+    def is_of(self, owner: Ref) -> bool:
+        """Say whether it was made for an object of this name; an older one's is taken over."""
+        owners = (each for each in self.metadata.owner_references if each.controller)
+        return any((each.kind, each.name) == (owner.kind, owner.name.name) for each in owners)
 
 
 class Sort(NamedTuple):
@@ -58,9 +57,8 @@ class Sort(NamedTuple):
     plural: str
     told_by: str = ""
 
-    def watched(self) -> Kind[Found]:
-        """Say how it is watched."""
-        selector = f"{MANAGED_BY}=legation"
+    def watched(self, selector: str = f"{MANAGED_BY}=legation") -> Kind[Found]:
+        """Say how those with certain labels are watched."""
         return Kind(self.group, (self.version,), self.plural, Found, metadata_only=True, selector=selector)
 
     def place(self, name: Name) -> Place:
@@ -154,11 +152,11 @@ class Ledger:
         if key in self._seen and self._is_changed(key):
             del self._applied[key]
 
-    def surplus(self, gateway: Gateway, name: Name, kept: Iterable[Key]) -> Mapping[Key, str]:
-        """Return what is there for a Gateway and no longer wanted, each with its uid."""
+    def surplus(self, owner: Ref, name: Name, kept: Iterable[Key]) -> Mapping[Key, str]:
+        """Return what is there for an object and no longer wanted, each with its uid."""
         keys = {Key(kind, name) for kind in SORTS} - {*kept}
         there = {key: self._seen[key].found for key in keys if key in self._seen}
-        return {key: found.metadata.uid for key, found in sorted(there.items()) if found.is_of(gateway)}
+        return {key: found.metadata.uid for key, found in sorted(there.items()) if found.is_of(owner)}
 
     def _is_changed(self, key: Key) -> bool:
         """Compare what is seen with what we applied; what was before that is history."""

@@ -31,6 +31,7 @@ from tests.handshakes.manifests import (
 from tests.handshakes.rig import Rig, rigged
 from tests.handshakes.shop import PUBLIC
 from tests.pki import CLIENT, SERVER, Authority, Issued
+from tests.real_envoy import until
 from xds_server.report import Accepted
 from xds_server.snapshot import SDS
 
@@ -64,11 +65,13 @@ class Stage(Struct, frozen=True):
             return await get(self.rig.place(port), HOST, Security(knowing(client), HOST))
         return None
 
-    async def closed(self, port: int) -> None:
-        """Wait until a port takes nobody in: Envoy's workers let go of it soon after they were told."""
-        async with asyncio.timeout(SOON):
-            while await self.visit(port, CLIENTS["known"]) is not None:
-                pass
+    async def told(self, port: int, client: str, answer: int | None) -> None:
+        """Wait until a client is answered so: Envoy's workers do soon after it says so what it was told."""
+
+        async def answered() -> bool:
+            return await self.visit(port, CLIENTS[client]) == answer
+
+        await until(answered, SOON)
 
 
 def knowing(client: Issued | None) -> ssl.SSLContext:
@@ -153,34 +156,36 @@ async def test_new_roots_are_one_push_of_one_secret_and_hold_for_every_later_con
     pushed = [each for each in stage.rig.reports[earlier:] if isinstance(each, Accepted)]
     named = {(each.type_url, name) for each in pushed for name in each.versions}
     assert named == {(SDS, "clients/shop/edge"), (SDS, f"clients/shop/edge:{LENIENT}")}
-    assert await stage.visit(STRICT, CLIENTS["known"]) is None
-    assert await stage.visit(STRICT, CLIENTS["stranger"]) == HTTPStatus.OK
+    await stage.told(STRICT, "known", None)
+    await stage.told(STRICT, "stranger", HTTPStatus.OK)
     stage.rig.apply(config_map("staff", STAFF.pem))
     await stage.rig.settled()
-    assert await stage.visit(STRICT, CLIENTS["known"]) == HTTPStatus.OK
+    await stage.told(STRICT, "stranger", None)
+    await stage.told(STRICT, "known", HTTPStatus.OK)
 
 
 @pytest.mark.parametrize("port", [STRICT, LENIENT])
 async def test_nobody_is_served_while_no_reference_is_good(stage: Stage, port: int) -> None:
     stage.rig.delete(config_map("staff", STAFF.pem))
     await stage.rig.settled()
-    await stage.closed(port)
+    await stage.told(port, "known", None)
     assert await stage.visit(BUNDLED, CLIENTS["known"]) == HTTPStatus.OK
     stage.rig.apply(config_map("staff", STAFF.pem))
     await stage.rig.settled()
-    assert await stage.visit(port, CLIENTS["known"]) == HTTPStatus.OK
+    await stage.told(port, "known", HTTPStatus.OK)
 
 
 async def test_a_deleted_trust_bundle_proves_nobody_until_it_is_back(stage: Stage) -> None:
     stage.rig.delete(trust_bundle("staff", STAFF.pem))
     await stage.rig.settled()
-    await stage.closed(BUNDLED)
+    await stage.told(BUNDLED, "known", None)
     stage.rig.apply(trust_bundle("staff", STRANGERS.pem))
     await stage.rig.settled()
+    await stage.told(BUNDLED, "stranger", HTTPStatus.OK)
     assert await stage.visit(BUNDLED, CLIENTS["known"]) is None
-    assert await stage.visit(BUNDLED, CLIENTS["stranger"]) == HTTPStatus.OK
     stage.rig.apply(trust_bundle("staff", STAFF.pem))
     await stage.rig.settled()
+    await stage.told(BUNDLED, "known", HTTPStatus.OK)
 
 
 class Shaken(Struct, frozen=True):

@@ -11,10 +11,12 @@ from tests.handshakes.cases import HOSTNAME, OTHER, RIGHT, ROOT, trusting
 from tests.handshakes.manifests import endpoints, policy, service, trust_bundle
 from tests.handshakes.rig import Rig, rigged
 from tests.handshakes.shop import HTTPS, OPEN, SHUT, encrypted, gateway, routed, visit
+from tests.real_envoy import until
 from translator.rules.ca_references import CLUSTER_TRUST_BUNDLES
 
 pytestmark = [pytest.mark.envoy, pytest.mark.asyncio(loop_scope="module")]
 
+SOON = 60.0
 BUNDLE, OTHERS = trust_bundle("root", ROOT.pem), trust_bundle("root", OTHER.pem)
 
 
@@ -24,9 +26,18 @@ class Stage(Struct, frozen=True):
     rig: Rig
     backend: Backend
 
+    async def told(self, answer: int) -> None:
+        """Wait until requests are answered so: Envoy's workers do soon after it says so what it was told."""
+        await self.rig.settled()
+
+        async def answered() -> bool:
+            return await visit(self.rig, "pay") == answer
+
+        await until(answered, SOON)
+
     async def refuses(self) -> None:
         """See that requests fail, that the policy says so, and that nobody even connects."""
-        await self.rig.settled()
+        await self.told(SHUT)
         opened = self.backend.tap.opened
         assert await visit(self.rig, "pay") == SHUT
         assert self.backend.tap.opened == opened
@@ -35,8 +46,7 @@ class Stage(Struct, frozen=True):
 
     async def serves(self) -> None:
         """See that requests succeed, and that the policy says so."""
-        await self.rig.settled()
-        assert await visit(self.rig, "pay") == OPEN
+        await self.told(OPEN)
         assert self.rig.accepts("pay")
 
 
@@ -80,7 +90,7 @@ async def test_a_bundle_that_cannot_be_read_proves_nothing(stage: Stage, text: s
 
 async def test_what_a_bundle_holds_now_is_what_proves(stage: Stage) -> None:
     stage.rig.apply(OTHERS)
-    await stage.rig.settled()
+    await stage.told(SHUT)
     opened, told = stage.backend.tap.opened, len(stage.backend.told)
     assert await visit(stage.rig, "pay") == SHUT
     assert stage.backend.tap.opened > opened
@@ -93,7 +103,6 @@ async def test_a_deleted_bundle_proves_nothing_until_it_is_back(stage: Stage) ->
     stage.rig.delete(BUNDLE)
     await stage.refuses()
     stage.rig.apply(OTHERS)
-    await stage.rig.settled()
-    assert await visit(stage.rig, "pay") == SHUT
+    await stage.told(SHUT)
     stage.rig.apply(BUNDLE)
     await stage.serves()

@@ -69,6 +69,7 @@ class FaultyApi:
             "name": name,
             "namespace": namespace,
             "labels": fields.pop("labels", {}),
+            "ownerReferences": fields.pop("owners", []),
             "resourceVersion": str(self.revision),
         }
         kind = "MODIFIED" if key in self.objects else "ADDED"
@@ -220,6 +221,7 @@ class FaultyApi:
         before = self.objects.get(key)
         if request.method == "PATCH" and "apply-patch" in request.headers["content-type"]:
             before = before or {"metadata": {"resourceVersion": ""}}
+            body |= {"owners": body["metadata"].get("ownerReferences", [])}
         if before is None:
             return refusal(404, "not found")
         if request.method == "DELETE":

@@ -1,23 +1,15 @@
 """What was made for Gateways, and how one notices that it is no longer so."""
 
-import msgspec
 import pytest
 
 from k8s_watch.change import Gone, Put
 from k8s_watch.kind import ObjectName
 from legation.proxies.made import SORTS, Found, Key, Ledger, Metadata, Owner
-from translator.names import Name
-from translator.objects.gateway import Gateway
+from translator.names import Name, Ref
 
 NAME = Name("infra", "legation-edge")
 OURS = Owner("Gateway", "edge", "0b5f", controller=True)
-EDGE = msgspec.convert(
-    {
-        "metadata": {"name": "edge", "namespace": "infra", "uid": "0b5f"},
-        "spec": {"gatewayClassName": "legation", "listeners": []},
-    },
-    Gateway,
-)
+OWNER = Ref("Gateway", Name("infra", "edge"))
 BODY = b"as it should be"
 
 
@@ -86,4 +78,4 @@ def test_only_what_belongs_to_the_gateway_is_too_much() -> None:
     seen(ledger, "Service", 2)
     seen(ledger, "ConfigMap", 3, owner=Owner("Gateway", "other", "0b60", controller=True))
     seen(ledger, "Deployment", 4, owner=Owner("Gateway", "edge", "0b5f"))
-    assert ledger.surplus(EDGE, NAME, {Key("Service", NAME)}) == {Key("PodDisruptionBudget", NAME): "1"}
+    assert ledger.surplus(OWNER, NAME, {Key("Service", NAME)}) == {Key("PodDisruptionBudget", NAME): "1"}

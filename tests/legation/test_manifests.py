@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
+from legation.checks.findings import findings
 from legation.manifests import Loaded, Place, Problem, read_manifests, without_duplicates
 from legation.yaml_documents import LARGEST_FILE, MOST_DOCUMENTS
 from legation.yaml_values import MOST_VALUES
@@ -127,6 +128,19 @@ def test_what_belongs_to_others_is_passed_over_with_a_note() -> None:
             severity="note",
         ),
     )
+
+
+def test_a_policy_that_nothing_comes_of_is_told_and_hinders_nothing() -> None:
+    policy = (
+        "{apiVersion: gateway.networking.x-k8s.io/v1alpha1, kind: XBackendTrafficPolicy, metadata: {name: a}}"
+    )
+    loaded, said = read_manifests(policy, "shop.yaml")
+    assert loaded == ()
+    message = "nothing comes of it: XBackendTrafficPolicy is not honoured"
+    about = Ref("XBackendTrafficPolicy", Name("", "a"))
+    assert said == (Problem(Place("shop.yaml", 1), message, about, severity="idle"),)
+    [finding] = findings(said, {}, {})
+    assert (finding.check, finding.is_problem) == ("policy-not-honoured", False)
 
 
 @pytest.mark.parametrize(

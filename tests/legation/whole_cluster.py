@@ -37,6 +37,7 @@ class Cluster(Struct):
     closed: set[str] = field(default_factory=set)  # what whoever checks may not ask: the last step of a path
     ready: int = 2
     environment: dict[str, str] = field(default_factory=dict)  # of the control plane
+    policies: tuple[str, ...] = ()  # XBackendTrafficPolicies of namespace shop
     reviews: list[Review] = field(default_factory=list)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
@@ -49,6 +50,8 @@ class Cluster(Struct):
             return self._definition(steps[-1])
         if steps[-1] == "deployments":
             return self._deployments(request)
+        if steps[-1].startswith("x") and steps[-1].endswith("policies"):
+            return self._policies(steps[-1])
         names = [info.plural for info in NEEDED if f"/apis/{info.group}/" in request.path]
         return web.json_response(
             {"resources": [{"name": each} for each in names if each not in self.unserved]}
@@ -68,6 +71,12 @@ class Cluster(Struct):
                 "spec": {"versions": []},
             }
         )
+
+    def _policies(self, plural: str) -> web.StreamResponse:
+        if plural != "xbackendtrafficpolicies":
+            return refusal(404, "no such kind")
+        items = [{"metadata": {"name": each, "namespace": "shop"}} for each in self.policies]
+        return web.json_response({"items": items})
 
     def _deployments(self, request: web.Request) -> web.StreamResponse:
         made = "managed-by" in request.query["labelSelector"]

@@ -13,7 +13,7 @@ from translator.envoy.cors import answering
 from translator.envoy.encode import encode, packed
 from translator.envoy.headers import change_request, change_response
 from translator.envoy.paths import ANY_PATH, ways
-from translator.envoy.sessions import SESSION, kept
+from translator.envoy.sessions import SESSION, UNAGED, kept, unaged
 from translator.envoy.tries import limit
 from translator.rules.backends import Backend
 from translator.rules.filters import Rewrite
@@ -38,11 +38,16 @@ class Leg(NamedTuple):
     hostname: str = ""
     request_headers: HeaderChanges = UNCHANGED
     response_headers: HeaderChanges = UNCHANGED
+    session: Cookie | Header | None = None
 
 
 def legs(forward: Forward) -> tuple[Leg, ...]:
     """Return the shares of requests that all get the same."""
-    return tuple(Leg(share.weight, share.target, forward.failure) for share in forward.shares if share.weight)
+    return tuple(
+        Leg(share.weight, share.target, forward.failure, session=share.session)
+        for share in forward.shares
+        if share.weight
+    )
 
 
 def forwarded(
@@ -63,11 +68,11 @@ def forwarded(
     change_response(route, rule.response_headers)
     if len(shares) == 1:
         route.route.cluster = str(shares[0].target)
-        _hold(route, forward.session, shares[0].target, is_tls=is_tls)
+        _hold(route, shares[0].session, is_tls=is_tls)
     else:
         for share in shares:
             added = _added(route.route.weighted_clusters, share)
-            _hold(added, forward.session, share.target, is_tls=is_tls)
+            _hold(added, share.session, is_tls=is_tls)
     for each in _moved(route, rewrite):
         yield from answering(each, rule.cors)
 
@@ -87,13 +92,14 @@ def _limited(forward: Forward) -> route_components_pb2.RouteAction:
 def _hold(
     built: route_components_pb2.Route | route_components_pb2.WeightedCluster.ClusterWeight,
     session: Cookie | Header | None,
-    target: Backend | Refused,
     *,
     is_tls: bool,
 ) -> None:
     """Have sessions with a backend stay with one endpoint."""
-    if session is not None and isinstance(target, Backend):
-        built.typed_per_filter_config[SESSION].CopyFrom(kept(session, target, is_tls=is_tls))
+    if session is not None:
+        built.typed_per_filter_config[SESSION].CopyFrom(kept(session, is_tls=is_tls))
+        if (silent := unaged(session)) is not None:
+            built.typed_per_filter_config[UNAGED].CopyFrom(silent)
 
 
 def _added(

@@ -6,6 +6,7 @@ from envoy.config.core.v3 import protocol_pb2
 from envoy.config.listener.v3 import listener_components_pb2
 from envoy.extensions.filters.http.cors.v3 import cors_pb2
 from envoy.extensions.filters.http.fault.v3 import fault_pb2
+from envoy.extensions.filters.http.lua.v3 import lua_pb2
 from envoy.extensions.filters.http.router.v3 import router_pb2
 from envoy.extensions.filters.http.stateful_session.v3 import stateful_session_pb2
 from envoy.extensions.filters.network.http_connection_manager.v3 import http_connection_manager_pb2
@@ -16,7 +17,7 @@ from translator.envoy.cors import CORS
 from translator.envoy.durations import duration
 from translator.envoy.encode import encode, packed
 from translator.envoy.forwards import FAULT
-from translator.envoy.sessions import SESSION
+from translator.envoy.sessions import SESSION, UNAGED
 from translator.envoy.telemetry import request_logs, tracing
 from translator.rules.clients import Manners
 from translator.rules.questions import Question
@@ -41,6 +42,11 @@ PREPARED = encode(
             {  # for the shares of a route's traffic that are refused
                 "name": FAULT,
                 "typed_config": packed(fault_pb2.HTTPFault()),
+                "disabled": True,
+            },
+            {  # before sessions, so that it sees answers after them
+                "name": UNAGED,
+                "typed_config": packed(lua_pb2.Lua()),
                 "disabled": True,
             },
             {

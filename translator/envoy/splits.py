@@ -55,7 +55,7 @@ def _leg(part: Part) -> Leg | None:
         case Forward(shares=(share,), failure=failure, rewrite=rewrite):
             hostname = (rewrite or Rewrite()).hostname or ""
             changes = (part.rule.request_headers, part.rule.response_headers)
-            return Leg(part.weight, share.target, failure, hostname, *changes)
+            return Leg(part.weight, share.target, failure, hostname, *changes, share.session)
         case Fail(status, message):
             return Leg(part.weight, Refused("", message), status)
         case Forward() | Redirect() | Split():

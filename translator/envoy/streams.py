@@ -49,7 +49,7 @@ def targets(streams: Streams) -> tuple[str, ...]:
 
 
 def _parts(streams: Streams) -> tuple[Part, ...]:
-    weighted = tuple((_cluster(target), weight) for target, weight in streams.shares if weight)
+    weighted = tuple((_cluster(share.target), share.weight) for share in streams.shares if share.weight)
     return weighted or ((REFUSED, 1),)
 
 

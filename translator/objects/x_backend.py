@@ -1,5 +1,6 @@
 """XBackend: a destination with all that a Gateway needs to know to reach it.  GEP-4894."""
 
+from types import MappingProxyType
 from typing import Annotated
 
 from msgspec import Raw, field
@@ -12,6 +13,10 @@ from translator.objects.routes import SessionPersistence
 from translator.objects.scalars import LabelValue, PortNumber, PreciseHostname
 
 X_GROUP = "gateway.networking.x-k8s.io"
+X_UNHONOURED = MappingProxyType({  # policies of the group for what Gateways do, and that nobody reads
+    "XBackendTrafficPolicy": "xbackendtrafficpolicies",
+    "XTelemetryPolicy": "xtelemetrypolicies",
+})  # fmt: skip
 
 
 class BackendPort(Part, frozen=True):

@@ -17,6 +17,7 @@ from translator.rules.external_names import unsafe
 from translator.rules.grants import Pointee, Pointer, permitted
 from translator.rules.insecure_verification import Weakness, weakness
 from translator.rules.open_ports import GROUPS, SERVICE, open_ports
+from translator.rules.sessions import Cookie, Header
 from translator.verdict import Refused
 from translator.world import World
 
@@ -56,6 +57,7 @@ class Share(NamedTuple):
 
     target: Backend | Refused
     weight: int
+    session: Cookie | Header | None = None  # by which requests of one session come to one of its endpoints
 
 
 class Traffic(Enum):
@@ -99,6 +101,7 @@ ENCRYPTED = {  # and of TLS, which only a policy can open
 TOLD_BY_HTTP = {  # what an XBackend's protocol says to requests
     "HTTP": Protocol.HTTP,
     "HTTP11": Protocol.HTTP,
+    "MCP": Protocol.HTTP,
     "WSS": Protocol.HTTP,
     "HTTP2": Protocol.HTTP2,
     "H2C": Protocol.HTTP2,
@@ -170,6 +173,9 @@ def _x_backend(
     own_tls, spec = x_backends.encrypts(found), found.spec
     if traffic is Traffic.UDP or (traffic is Traffic.PASSTHROUGH and own_tls):
         return Refused("UnsupportedProtocol", f"XBackend {name} cannot be reached by a {traffic.value}")
+    if traffic not in (Traffic.HTTP, Traffic.GRPC) and spec.session_persistence is not None:
+        why = f"XBackend {name} keeps sessions, which a {traffic.value} cannot tell apart"
+        return Refused("UnsupportedValue", why)
     spoken = _told(spec.protocol, traffic)
     if spoken is None:
         said = f"XBackend {name} says protocol {spec.protocol}"

@@ -1,7 +1,7 @@
 """Where the pods behind a Service port are: queries of their own, so that a rolling pod touches no route.
 
 Those of a ServiceImport are in all clusters. An XBackend that selects pods has those of Services that select
-by the same labels: they are the same pods.
+by the same labels, whoever made them: they are the same pods.
 """
 
 from collections.abc import Iterator

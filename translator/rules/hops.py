@@ -62,7 +62,7 @@ def _own(world: World, backend: Backend) -> UpstreamTls | Refused:
     match asked:
         case x_backends.Own(tls=tls):
             said = world.must(XBackend, backend.port.service).spec.protocol
-            is_open = said == "HTTP" and backend.protocol is Protocol.HTTP and not tls.alpn
+            is_open = said in ("HTTP", "MCP") and backend.protocol is Protocol.HTTP and not tls.alpn
             return msgspec.structs.replace(tls, alpn=x_backends.NEGOTIATED) if is_open else tls
         case Refused() as refused:
             return refused

@@ -30,7 +30,7 @@ from translator.rules.matches import (
 )
 from translator.rules.mirrors import Mirror, asked, mirrors
 from translator.rules.questions import Question, question
-from translator.rules.sessions import Cookie, Header, Rule, session
+from translator.rules.session_names import with_sessions
 from translator.rules.tries import ONE_TRY, Tries, tries
 from translator.verdict import Refused, our_fault
 from translator.world import World
@@ -47,7 +47,6 @@ class Forward(Struct, frozen=True):
     rewrite: Rewrite | None = None
     tries: Tries = ONE_TRY
     mirrors: tuple[Mirror, ...] = ()  # each of them gets something
-    session: Cookie | Header | None = None
 
     @property
     def backends(self) -> frozenset[Backend]:
@@ -98,6 +97,17 @@ class HttpRule(Struct, frozen=True):
                 return asked
 
 
+class Rule(NamedTuple):
+    """One rule of a route, by its name or its number."""
+
+    route: Ref
+    name: str
+
+    def __str__(self) -> str:
+        """Name it, as what is kept by it is named after."""
+        return f"{self.route} {self.name}"
+
+
 class Ranked(Struct, frozen=True):
     """One match of a rule, with its rank among the matches of all rules."""
 
@@ -111,7 +121,6 @@ class Sender(NamedTuple):
     world: World
     route: Ref
     tries: Tries = ONE_TRY
-    session: Cookie | Header | None = None
 
 
 class ReadRule(Struct, frozen=True):
@@ -181,21 +190,22 @@ def _done(
     world: World, place: Rule, rule: HTTPRouteRule | GRPCRouteRule, backends: tuple[Share, ...]
 ) -> HttpRule | Refused:
     """Settle what is done with the requests of a rule."""
-    whole, held = filters.read(rule.filters), session(place, rule.session_persistence)
+    whole = filters.read(rule.filters)
     if isinstance(whole, Refused):
         return whole
-    if isinstance(held, Refused):
-        return held
+    kept = with_sessions(world, str(place), rule.session_persistence, backends)
+    if isinstance(kept, Refused):
+        return kept
     refs: tuple[HTTPBackendRef | GRPCBackendRef, ...] = rule.backend_refs
     own = tuple(_own(whole, number, ref) for number, ref in enumerate(refs))
     if wrong := _first(own) or _first(_prefix(each, rule) for each in (whole, *own)):
         return wrong
     limits = tries(rule) if isinstance(rule, HTTPRouteRule) else ONE_TRY
-    sender = Sender(world, place.route, limits, held)
+    sender = Sender(world, place.route, limits)
     if whole.redirect is not None or not any(ref.filters for ref in refs):
-        return _sent(sender, backends, whole)
+        return _sent(sender, kept, whole)
     read = (each for each in own if isinstance(each, Filters))
-    return _parted(sender, tuple(zip(backends, read, strict=True)))
+    return _parted(sender, tuple(zip(kept, read, strict=True)))
 
 
 def _own(whole: Filters, number: int, ref: HTTPBackendRef | GRPCBackendRef) -> Filters | Refused:
@@ -222,7 +232,7 @@ def _sent(sender: Sender, targets: tuple[Share, ...], read: Filters) -> HttpRule
         return HttpRule(Fail(failure, "no backend can be reached"))
     copies = mirrors(sender.world, sender.route, read.mirrors, Traffic(sender.route.kind))
     heard = tuple(each for each in copies if isinstance(each.target, Backend) and each.millionths)
-    forward = Forward(weighty, failure, read.rewrite, sender.tries, heard, sender.session)
+    forward = Forward(weighty, failure, read.rewrite, sender.tries, heard)
     return HttpRule(forward, read.request_headers, read.response_headers, read.cors, asks)
 
 

@@ -54,6 +54,8 @@ Rank = tuple[int, ...]  # the greater comes first
 
 def http_match(written: HTTPRouteMatch) -> HttpMatch | Refused:
     """Read one match of an HTTPRoute."""
+    if written.method == "CONNECT":
+        return Refused("UnsupportedValue", "matches: CONNECT asks for an authority and has no path to match")
     found = HttpMatch(
         path=_path(written.path),
         headers=_named((each.type, each.name.lower(), each.value) for each in written.headers),

@@ -5,11 +5,9 @@ Which backend a request goes to is settled before, by weight; of each backend a 
 
 import re
 from hashlib import sha256
-from typing import NamedTuple
 
 from msgspec import Struct
 
-from translator.names import Ref
 from translator.objects.durations import milliseconds
 from translator.objects.routes import CookieConfig, HeaderConfig, SessionPersistence
 from translator.verdict import Refused
@@ -18,12 +16,12 @@ PATH = re.compile(r"/[!-:<-~]*")  # what a cookie's attribute holds: no blanks, 
 
 
 class Cookie(Struct, frozen=True):
-    """A cookie; one that nobody named is another one for each backend, by this beginning of its name."""
+    """A cookie."""
 
     name: str
     path: str
-    is_named: bool
     lifetime: int | None = None  # seconds; None ends with the browser's own session
+    is_permanent: bool = False  # the browser is told of its end, and not only the Gateway knows it
 
 
 class Header(Struct, frozen=True):
@@ -32,22 +30,22 @@ class Header(Struct, frozen=True):
     name: str
 
 
-class Rule(NamedTuple):
-    """One rule of a route, by its name or its number."""
+class Wish(Struct, frozen=True):
+    """How sessions are to be kept; a cookie that nobody named is another one for each backend."""
 
-    route: Ref
-    name: str
+    by: Cookie | Header
+    is_named: bool = True
 
 
-def session(rule: Rule, written: SessionPersistence | None) -> Cookie | Header | Refused | None:
-    """Read how a rule keeps its sessions; Envoy forgets them by the age of a cookie, and in no other way."""
+def session(author: str, written: SessionPersistence | None) -> Wish | Refused | None:
+    """Read how somebody keeps sessions; Envoy forgets them by what a cookie says, and in no other way."""
     match written:
         case None:
             return None
         case SessionPersistence(type="Cookie", cookie=cookie, absolute_timeout=ends):
-            return _cookie(rule, cookie or CookieConfig(), ends)
+            return _cookie(author, cookie or CookieConfig(), ends)
         case SessionPersistence(header=HeaderConfig(name), absolute_timeout=None):
-            return Header(name)
+            return Wish(Header(name))
         case SessionPersistence(header=None):
             return Refused("UnsupportedValue", "sessionPersistence: type Header needs the name of a header")
         case SessionPersistence():
@@ -56,16 +54,20 @@ def session(rule: Rule, written: SessionPersistence | None) -> Cookie | Header |
             )
 
 
-def _cookie(rule: Rule, written: CookieConfig, ends: str | None) -> Cookie | Refused:
+def own_name(cookie: str, backend: str) -> str:
+    """Name the cookie of one backend, where several would have the same."""
+    return f"{cookie}-{_short(backend)}"
+
+
+def _cookie(author: str, written: CookieConfig, ends: str | None) -> Wish | Refused:
     path = written.path or "/"
     if not PATH.fullmatch(path):
         return Refused("UnsupportedValue", f"sessionPersistence: {path} is no path of a cookie")
-    own = f"legation-{sha256(f'{rule.route} {rule.name}'.encode()).hexdigest()[:8]}"
-    found = Cookie(written.name or own, path, is_named=written.name is not None)
-    if ends is None:
-        return found
-    if written.lifetime_type != "Permanent":
-        why = "absoluteTimeout can be kept only by a cookie of lifetimeType Permanent"
-        return Refused("UnsupportedValue", f"sessionPersistence: {why}")
-    seconds = -(-milliseconds(ends) // 1000) or 1
-    return Cookie(found.name, path, found.is_named, seconds)
+    seconds = None if ends is None else -(-milliseconds(ends) // 1000) or 1
+    name = written.name or f"legation-{_short(author)}"
+    cookie = Cookie(name, path, seconds, is_permanent=written.lifetime_type == "Permanent")
+    return Wish(cookie, is_named=written.name is not None)
+
+
+def _short(text: str) -> str:
+    return sha256(text.encode()).hexdigest()[:8]

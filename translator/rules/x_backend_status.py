@@ -11,6 +11,7 @@ from translator.rules.endpoints import selecting
 from translator.rules.expiry import expiring
 from translator.rules.external_names import forbidden
 from translator.rules.gateways import GATEWAY
+from translator.rules.managed import RUNS_PROXIES
 from translator.rules.reach import gateways_naming
 from translator.rules.status import ParentRef, ParentStatus, PolicyStatus
 from translator.rules.x_backends import KIND, encrypts, judge, port_of, weakness
@@ -67,4 +68,6 @@ def _note(world: World, x_backend: XBackend) -> str:
         )
     if selecting(world, name_of(x_backend)):
         return ""
+    if world.fact(RUNS_PROXIES):
+        return "no Service has this selector yet, so nobody says where these pods are: one is being made"
     return "no Service has this selector, so nobody says where these pods are: create one"

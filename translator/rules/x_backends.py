@@ -16,6 +16,7 @@ from translator.rules.certificates import own_certificate
 from translator.rules.external_names import unsafe
 from translator.rules.grants import Pointee, Pointer, permitted
 from translator.rules.insecure_verification import Weakness, weakness_of
+from translator.rules.sessions import session
 from translator.rules.wordings import annotated, of_x_backend
 from translator.verdict import Refused, Verdict, fails, holds, listed
 from translator.world import World
@@ -48,12 +49,8 @@ def refusal(world: World, x_backend: Name) -> Refused | None:
     spec = world.must(XBackend, x_backend).spec
     if spec.port.number is None:
         return Refused("UnsupportedValue", "port: a number is needed")
-    if spec.session_persistence is not None:
-        return Refused(
-            "UnsupportedValue", "sessionPersistence is not supported here: set it in the route's rule"
-        )
-    if spec.protocol == "MCP":
-        return Refused("UnsupportedProtocol", "protocol MCP is not supported: use HTTP")
+    if isinstance(held := session(str(x_backend), spec.session_persistence), Refused):
+        return held
     clear = spec.tls.mode == UNENCRYPTED
     if (spec.protocol == "H2C" and not clear) or (spec.protocol in ("HTTP2", "WSS") and clear):
         return Refused(

@@ -133,3 +133,16 @@ async def test_what_may_not_be_asked_is_told_and_hides_nothing_else(tmp_path: Pa
     ]
     closed = await found(Cluster(closed={"deployments", "v1"}), tmp_path)
     assert [each[0] for each in closed] == ["not-asked", "not-asked"]
+
+
+async def test_policies_that_are_not_honoured_are_told_one_by_one(tmp_path: Path) -> None:
+    told = await found(Cluster(policies=("pay", "web")), tmp_path)
+    message = "nothing comes of it: XBackendTrafficPolicy is not honoured"
+    assert told == [
+        ("policy-not-honoured", f"XBackendTrafficPolicy shop/{name}", "", message) for name in ("pay", "web")
+    ]
+
+
+async def test_policies_that_may_not_be_asked_about_are_told_as_such(tmp_path: Path) -> None:
+    [told] = await found(Cluster(closed={"xbackendtrafficpolicies"}), tmp_path)
+    assert told == ("not-asked", "", "", "xbackendtrafficpolicies: you may not")

@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 
-from tests.loopback import Answer, ask, http_backend
+from tests.loopback import LOOPBACK, Answer, ask, http_backend
 from tests.real_envoy import until
 from tests.translator.envoy.plans import EDGE, TABLE, Hop, Plans, judged
 from tests.translator.envoy.routed import (
@@ -291,3 +291,13 @@ def test_a_table_names_whom_its_routes_ask() -> None:
     asks = (Question(NOWHERE, by_grpc=False),)
     split = HttpRule(Split((Part(1, HttpRule(Redirect(301), asks=asks)), Part(1, TO_PAY))))
     assert routes.build(TABLE, "a.example", [entry(ROOT, split)]).targets == (str(NOWHERE), str(PAY))
+
+
+async def test_a_match_by_connect_never_takes_a_request_which_is_why_it_is_refused() -> None:
+    hosts = {"*": [entry(HttpMatch(PathPrefix("/"), method="CONNECT")), entry(HttpMatch(PathPrefix("/")))]}
+    async with gateway(hosts) as (port, server):
+        reader, writer = await asyncio.open_connection(LOOPBACK, port)
+        writer.write(b"CONNECT pay.test:443 HTTP/1.1\r\nhost: pay.test:443\r\n\r\n")
+        assert await reader.readuntil(b"\r\n") == b"HTTP/1.1 404 Not Found\r\n"
+        writer.close()
+        assert server.heads == []

@@ -1,13 +1,16 @@
 """Sessions: a real Envoy sends requests of one session to one endpoint of each backend."""
 
 import asyncio
+from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from http.client import HTTPConnection
 from http.cookies import SimpleCookie
 
 import pytest
 
-from tests.loopback import Answer, Backend, ask, http_backend
+from tests.loopback import LOOPBACK, Answer, Backend, ask, http_backend
+from tests.sessions import bodies, cookies, many
 from tests.translator.envoy.plans import TABLE, backend
 from tests.translator.envoy.routed import PAY, REFUSED, entry, envoy_of
 from translator.rules.backends import Share
@@ -20,26 +23,23 @@ from translator.rules.sessions import Cookie, Header
 pytestmark = pytest.mark.envoy
 
 WEB = backend("web")
-NAMED = Cookie("SID", "/", is_named=True)
-UNNAMED = Cookie("legation", "/", is_named=False)
-HALVES = (Share(PAY, 1), Share(WEB, 1))
+HALVES = (Share(PAY, 1, Cookie("legation-pay", "/")), Share(WEB, 1, Cookie("legation-web", "/")))
 RULES = {
-    "/named": HttpRule(Forward((Share(PAY, 1),), session=NAMED)),
-    "/below": HttpRule(
-        Forward((Share(PAY, 1),), session=Cookie("SID", "/below", is_named=True, lifetime=90))
-    ),
-    "/header": HttpRule(Forward((Share(PAY, 1),), session=Header("x-session"))),
-    "/halves": HttpRule(Forward((*HALVES, Share(REFUSED, 1)), session=UNNAMED)),
+    "/named": HttpRule(Forward((Share(PAY, 1, Cookie("SID", "/")),))),
+    "/below": HttpRule(Forward((Share(PAY, 1, Cookie("SID", "/below", lifetime=90, is_permanent=True)),))),
+    "/ending": HttpRule(Forward((Share(PAY, 1, Cookie("SID", "/", lifetime=90)),))),
+    "/header": HttpRule(Forward((Share(PAY, 1, Header("x-session")),))),
+    "/halves": HttpRule(Forward((*HALVES, Share(REFUSED, 1)))),
     "/parts": HttpRule(
         Split(
             tuple(
-                Part(1, HttpRule(Forward((share,), rewrite=Rewrite(path=FullPath(path)), session=UNNAMED)))
+                Part(1, HttpRule(Forward((share,), rewrite=Rewrite(path=FullPath(path)))))
                 for share, path in zip(HALVES, ("/pay", "/web"), strict=True)
             )
         )
     ),
 }
-VISITS = 40  # of two endpoints or two backends one is missed once in 10^11 runs
+EXPIRES = b"\x10"  # what in a cookie's value stands before its end, in seconds since 1970
 
 
 @asynccontextmanager
@@ -57,19 +57,7 @@ async def servers(*names: str) -> AsyncIterator[list[Backend]]:
 
 
 async def visits(port: int, path: str, headers: Mapping[str, str] | None = None) -> list[Answer]:
-    return await asyncio.gather(*(ask(port, path, headers) for _ in range(VISITS)))
-
-
-def bodies(answers: Sequence[Answer]) -> set[str]:
-    return {answer.body for answer in answers if answer.status == 200}
-
-
-def cookies(answers: Sequence[Answer]) -> Mapping[str, str]:
-    """Return what a browser would send after these answers."""
-    found: SimpleCookie = SimpleCookie()
-    for answer in answers:
-        found.load(answer.headers.get("set-cookie", ""))
-    return {"cookie": "; ".join(f'{name}="{each.value}"' for name, each in found.items())}
+    return await many(lambda: ask(port, path, headers))
 
 
 async def test_a_cookie_leads_to_the_same_endpoint_for_as_long_as_the_endpoint_is_there() -> None:
@@ -79,6 +67,7 @@ async def test_a_cookie_leads_to_the_same_endpoint_for_as_long_as_the_endpoint_i
             first = await ask(port, "/named")
             shown = cookies([first])
             assert bodies(await visits(port, "/named", shown)) == {first.body}
+            assert any(f"cookie: {shown['cookie']}\r\n" in head for server in them for head in server.heads)
         rest = [
             server for server, name in zip(them, ("one", "two", "three"), strict=True) if name != first.body
         ]
@@ -96,6 +85,38 @@ async def test_a_cookie_says_no_more_than_is_asked_for() -> None:
     assert (session["path"], session["samesite"], session["httponly"]) == ("/", "Strict", True)
     assert (session["max-age"], session["expires"], session["secure"]) == ("", "", "")
     assert (permanent["path"], permanent["max-age"]) == ("/below", "90")
+
+
+def given(port: int, path: str) -> list[str]:
+    """Return all cookies of an answer, as they are written."""
+    connection = HTTPConnection(LOOPBACK, port, timeout=60)
+    connection.request("GET", path)
+    found = connection.getresponse().headers.get_all("set-cookie", [])
+    connection.close()
+    return found
+
+
+async def test_a_cookie_may_end_at_the_gateway_and_say_nothing_of_it_while_others_are_as_they_were() -> None:
+    own = {"set-cookie": "SIDE=x; Max-Age=7"}
+    async with http_backend("one", headers=own) as one, before(one) as port:
+        [others, session] = sorted(
+            await asyncio.to_thread(given, port, "/ending"), key=lambda each: each.startswith("SID=")
+        )
+    assert others == own["set-cookie"]
+    assert "max-age" not in session.lower()
+    assert EXPIRES in b64decode(SimpleCookie(session)["SID"].value)
+
+
+@pytest.mark.parametrize("path", ["/below", "/ending"])
+async def test_a_cookie_leads_nowhere_after_its_end_even_if_a_client_still_has_it(path: str) -> None:
+    async with servers("one", "two") as them, before(*them) as port:
+        first = await ask(port, path)
+        value = b64decode(SimpleCookie(first.headers["set-cookie"])["SID"].value)
+        address, end = value[: 2 + value[1]], value[2 + value[1] :]
+        assert end[:1] == EXPIRES
+        for brought, served in ((value, {first.body}), (address + EXPIRES + b"\x01", {"one", "two"})):
+            shown = {"cookie": f'SID="{b64encode(brought).decode()}"'}
+            assert bodies(await visits(port, path, shown)) == served
 
 
 async def test_a_header_leads_to_the_same_endpoint() -> None:

@@ -1,11 +1,10 @@
 """Sessions that no API server admits."""
 
-from translator.names import Name, Ref
 from translator.objects.routes import SessionPersistence
-from translator.rules.sessions import Cookie, Rule, session
+from translator.rules.sessions import Cookie, Wish, session
 from translator.verdict import Refused
 
-RULE = Rule(Ref("HTTPRoute", Name("shop", "pay")), "0")
+RULE = "HTTPRoute shop/pay 0"
 
 
 def test_a_header_without_a_name_keeps_no_session() -> None:
@@ -15,6 +14,7 @@ def test_a_header_without_a_name_keeps_no_session() -> None:
 
 def test_a_cookie_without_settings_is_one_that_nobody_names() -> None:
     found = session(RULE, SessionPersistence())
-    assert isinstance(found, Cookie)
+    assert isinstance(found, Wish)
+    assert isinstance(found.by, Cookie)
     assert not found.is_named
-    assert found != session(RULE._replace(name="1"), SessionPersistence())
+    assert found != session("HTTPRoute shop/pay 1", SessionPersistence())

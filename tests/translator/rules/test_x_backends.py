@@ -1,6 +1,6 @@
 """XBackends that no API server lets in, and that are refused all the same."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import pytest
@@ -8,15 +8,23 @@ import pytest
 from tests.golden import pems
 from translator.names import Name, ServicePort
 from translator.objects.config_map import ConfigMap
+from translator.objects.gateway import Gateway
+from translator.objects.gateway_class import GatewayClass
+from translator.objects.http_route import HTTPRoute
 from translator.objects.meta import ObjectMeta
 from translator.objects.x_backend import X_GROUP, XBackend
 from translator.rules.backends import Traffic, resolve
 from translator.rules.endpoints import endpoints
+from translator.rules.gateways import CONTROLLER
 from translator.rules.grants import Pointee, Pointer
+from translator.rules.managed import RUNS_PROXIES
+from translator.rules.x_backend_status import x_backend_status
 from translator.rules.x_backends import judge
 from translator.translate import INDEXES
 from translator.verdict import Refused
 from translator.world import World
+
+T = TypeVar("T")
 
 PAY = Name("shop", "pay")
 POINTER = Pointer("gateway.networking.k8s.io", "HTTPRoute", "shop")
@@ -116,3 +124,31 @@ def test_what_is_spoken_is_what_the_xbackend_says_to_this_traffic(
     protocol: str | None, traffic: Traffic, name: str
 ) -> None:
     assert reached(world_with(**({"protocol": protocol} if protocol else {})), traffic) == name
+
+
+def test_while_nobody_says_where_pods_are_the_status_says_who_will() -> None:
+    world = world_with()
+    world.put(
+        GatewayClass, Name("", "legation"), read(GatewayClass, "legation", {"controllerName": CONTROLLER})
+    )
+    listener = {"name": "http", "port": 80, "protocol": "HTTP"}
+    world.put(
+        Gateway,
+        Name("shop", "edge"),
+        read(Gateway, "edge", {"gatewayClassName": "legation", "listeners": [listener]}),
+    )
+    rule = {"backendRefs": [{"group": X_GROUP, "kind": "XBackend", "name": "pay"}]}
+    world.put(HTTPRoute, PAY, read(HTTPRoute, "pay", {"parentRefs": [{"name": "edge"}], "rules": [rule]}))
+    assert said(world).endswith("create one")
+    world.state(RUNS_PROXIES, value=True)
+    assert said(world).endswith("one is being made")
+
+
+def read(kind: type[T], name: str, spec: dict[str, object]) -> T:
+    return msgspec.convert({"metadata": {"name": name, "namespace": "shop"}, "spec": spec}, kind)
+
+
+def said(world: World) -> str:
+    """Return what an XBackend's status says beside that it is accepted."""
+    [entry] = x_backend_status(world, PAY).ancestors
+    return entry.conditions[0].message

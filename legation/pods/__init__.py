@@ -1,0 +1,1 @@
+"""Where the pods of XBackends are: Services that have the cluster say so."""
