@@ -307,12 +307,15 @@ def test_who_wishes_to_be_reached_within_the_cluster_alone_is_not_reached_from_o
     assert not {"loadBalancerIP", "externalIPs"} & spec.keys()
 
 
-def test_there_is_time_to_drain_before_the_end() -> None:
-    deployment = made()["Deployment"]
+@pytest.mark.parametrize("seconds", [1, 60, 86400])
+def test_there_is_time_to_drain_before_the_end(seconds: int) -> None:
+    deployment = made(said(envoy={"drainSeconds": seconds}))["Deployment"]
     grace = at(deployment, f"{POD}/terminationGracePeriodSeconds")
     assert isinstance(grace, int)
-    assert grace > ENVIRONMENT.drain
-    assert f"sleep {ENVIRONMENT.drain}" in str(at(deployment, f"{CONTAINER}/lifecycle"))
+    assert grace > seconds
+    command = at(deployment, f"{CONTAINER}/lifecycle/preStop/exec/command")
+    assert isinstance(command, list)
+    assert command[-2:] == [str(min(seconds, ENVIRONMENT.withdrawal)), str(seconds)]
 
 
 def test_a_changed_bootstrap_replaces_the_pods_and_a_changed_port_does_not() -> None:

@@ -51,6 +51,7 @@ class Wishes(Struct, frozen=True):
     resources: ResourceParameters
     concurrency: int
     log_level: str
+    drain_seconds: int  # at the most, for what is in flight
     service_type: str
 
 
@@ -66,6 +67,7 @@ def settle(*specs: GatewayParametersSpec) -> Wishes:
         resources=_resources([envoy.resources for envoy in envoys if envoy.resources]),
         concurrency=first((envoy.concurrency for envoy in envoys), 2),
         log_level=first((envoy.log_level for envoy in envoys), "warning"),
+        drain_seconds=first((envoy.drain_seconds for envoy in envoys), 60),
         service_type=first((spec.service.type for spec in specs), "LoadBalancer"),
     )
 
