@@ -24,6 +24,7 @@ from legation.channel.identity_secrets import leaf_of, proxy_secret
 from legation.channel.revocation import oldest_valid
 from legation.channel.rotation import bundle, renewed_leaf
 from legation.due import Due
+from legation.proxies.handover import HOLDER, handover
 from legation.proxies.made import SORTS, Found, Key, Ledger, key_of, read_found
 from legation.proxies.managed import Environment, Manifest, manifests
 from legation.proxies.wanted import Wanted
@@ -173,6 +174,8 @@ class Keeper:
         for key, body in keys.items():
             if not self._ledger.is_applied(key, body):
                 await self._check(key, wanted)
+                if key.kind == "Deployment" and wanted.wishes.autoscaling is not None:
+                    await self._let_go_of_number(key, wanted)
                 self._ledger.note(key, body, await self._apply(key, body))
         kept = {*keys, Key("Secret", wanted.name)}
         for key, uid in self._ledger.surplus(wanted.gateway, wanted.name, kept).items():
@@ -192,6 +195,13 @@ class Keeper:
         elif not found.is_of(wanted.gateway):
             raise _not_ours(key)
 
+    async def _let_go_of_number(self, key: Key, wanted: Wanted) -> None:
+        """Have somebody else own how many proxies there are, if we do: what is applied next leaves it out."""
+        found = await self._read(key, wanted)
+        body = handover(found.body, self._ways.writer.manager) if found else None
+        if body is not None:
+            await self._apply(key, body, HOLDER)
+
     async def _read(self, key: Key, wanted: Wanted) -> Item | None:
         """Read what is there; what somebody else has is not touched, and not read any further."""
         found = await self._ways.writer.read(key.place())
@@ -206,8 +216,8 @@ class Keeper:
                     raise _not_ours(key)
                 return found
 
-    async def _apply(self, key: Key, body: bytes) -> str:
-        outcome = await self._ways.writer.apply(key.place(), body)
+    async def _apply(self, key: Key, body: bytes, manager: str = "") -> str:
+        outcome = await self._ways.writer.apply(key.place(), body, manager)
         match outcome:
             case Written(version=version):
                 return version
