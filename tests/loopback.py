@@ -2,6 +2,7 @@
 
 import asyncio
 import http.client
+import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -57,6 +58,16 @@ async def http_backend(
         yield Backend(server.sockets[0].getsockname()[1], heads, handshakes)
 
 
+def has_ipv6() -> bool:
+    """Say whether this machine reaches itself by IPv6, which a kernel may lack."""
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
 def server_tls(issued: Issued, folder: Path) -> ssl.SSLContext:
     """Return what a server needs to show a certificate."""
     chain, key = folder / "tls.crt", folder / "tls.key"
@@ -68,14 +79,19 @@ def server_tls(issued: Issued, folder: Path) -> ssl.SSLContext:
 
 
 async def ask(
-    port: int, path: str = "/", headers: Mapping[str, str] | None = None, method: str = "GET"
+    port: int,
+    path: str = "/",
+    headers: Mapping[str, str] | None = None,
+    method: str = "GET",
+    *,
+    host: str = LOOPBACK,
 ) -> Answer:
     """Send one request over cleartext HTTP/1.1."""
-    return await asyncio.to_thread(_ask, port, path, headers or {}, method)
+    return await asyncio.to_thread(_ask, (host, port), path, headers or {}, method)
 
 
-def _ask(port: int, path: str, headers: Mapping[str, str], method: str) -> Answer:
-    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=10)
+def _ask(where: tuple[str, int], path: str, headers: Mapping[str, str], method: str) -> Answer:
+    connection = http.client.HTTPConnection(*where, timeout=10)
     try:
         connection.request(method, path, headers=dict(headers))
         found = connection.getresponse()

@@ -18,6 +18,7 @@ from legation.proxies.drain import drain
 from legation.proxies.probed import READY, probed
 from legation.proxies.wanted import Wanted
 from legation.quantities import amount
+from legation.settings import EVERYWHERE
 from legation.watched_secrets import watched_secrets
 from translator.objects.kinds import name_of
 from translator.rules.addresses import CLUSTER
@@ -42,6 +43,7 @@ class Environment(Struct, frozen=True):
     xds: HostPort
     server_name: str  # which the control plane's certificate proves
     image: str
+    listen_at: str = EVERYWHERE
     system_roots: Path = Path("/etc/ssl/certs/ca-certificates.crt")  # in the image
     withdrawal: int = 20  # seconds; longer than others take to hear that a pod has gone
 
@@ -84,7 +86,7 @@ def _configuration(wanted: Wanted, environment: Environment) -> dict[str, str]:
         memory=amount(wanted.wishes.resources.limits.get("memory")),
     )
     written = {
-        BOOTSTRAP: as_fields(probed(bootstrap(start), ADMIN, PROBES)),
+        BOOTSTRAP: as_fields(probed(bootstrap(start), ADMIN, HostPort(environment.listen_at, PROBES))),
         **watched_secrets(IDENTITY),
     }
     return {name: json.dumps(fields, sort_keys=True) for name, fields in written.items()}

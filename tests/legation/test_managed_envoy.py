@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+import pytest
 from cryptography import x509
 from msgspec import structs
 
@@ -21,13 +22,19 @@ from legation.channel.revocation import Gate
 from legation.channel.rotation import bundle
 from legation.proxies.managed import ADMIN, CONFIGURATION, IDENTITY, PROBES, Environment, manifests
 from legation.proxies.wanted import Wanted
+from legation.publish import Publisher
+from legation.settings import EVERYWHERE
 from tests.legation.running import free_port
-from tests.loopback import ask
+from tests.loopback import ask, has_ipv6
 from tests.real_envoy import RunningEnvoy, running_envoy, until
 from translator.names import Name
 from translator.objects.gateway import Gateway
+from translator.objects.gateway_class import GatewayClass
+from translator.rules.gateways import BINDING, CONTROLLER, Binding
 from translator.rules.identities import REVOKED_BEFORE
 from translator.rules.managed import settle
+from translator.translate import INDEXES, translate
+from translator.world import World
 from xds_server.hub import Hub
 from xds_server.service import Address, Proof, Terms, mutual_tls, serving
 from xds_server.snapshot import CDS, LDS, Snapshot
@@ -118,10 +125,13 @@ class Desk:
 
 
 @asynccontextmanager
-async def pod(desk: Desk, xds: int, home: Path) -> AsyncIterator[tuple[Pod, RunningEnvoy]]:
+async def pod(
+    desk: Desk, xds: int, home: Path, listen_at: str = EVERYWHERE
+) -> AsyncIterator[tuple[Pod, RunningEnvoy]]:
     roots = home / "roots.pem"
     roots.write_text(desk.root.certificate)
-    environment = Environment(HostPort("localhost", xds), "localhost", "envoy", system_roots=roots)
+    there = HostPort("localhost", xds)
+    environment = Environment(there, "localhost", "envoy", listen_at, system_roots=roots)
     preparation = list(manifests(Wanted(GATEWAY, (), settle()), environment))
     made = Pod(home, free_port(), free_port(), preparation)
     made.show(desk.envoy(), desk.roots)
@@ -176,6 +186,31 @@ async def test_probes_ask_two_things_and_nothing_else(tmp_path: Path) -> None:
         assert "envoy_server_live" in (await ask(made.probes, "/stats/prometheus")).body
         for path in ("/", "/config_dump", "/quitquitquit", "/ready/..", "/certs"):
             assert (await ask(made.probes, path)).status == 404, path
+
+
+async def test_a_pod_of_both_families_is_reached_by_each(tmp_path: Path) -> None:
+    if not has_ipv6():
+        pytest.skip("this machine has no IPv6")
+    desk, port = Desk(), free_port()
+    desk.hub.publish(str(EDGE), listening(port, "::"))
+    async with desk.open(0) as xds, pod(desk, xds, tmp_path, "::") as (made, envoy):
+        await until(envoy.ready)
+        for host in ("127.0.0.1", "::1"):
+            assert (await ask(made.probes, "/ready", host=host)).status == 200
+            assert (await ask(port, host=host)).status == 404  # there is no route
+
+
+def listening(port: int, address: str) -> Snapshot:
+    """Translate the Gateway, with a port that is free here, for Envoys that listen at this address."""
+    listeners = [{"name": "http", "port": port, "protocol": "HTTP"}]
+    spec = {"gatewayClassName": "legation", "listeners": listeners}
+    metadata = {"name": EDGE.name, "namespace": EDGE.namespace}
+    class_ = {"metadata": {"name": "legation"}, "spec": {"controllerName": CONTROLLER}}
+    world = World(INDEXES)
+    world.state(BINDING, Binding(address))
+    world.put(GatewayClass, Name("", "legation"), msgspec.convert(class_, GatewayClass))
+    world.put(Gateway, EDGE, msgspec.convert({"metadata": metadata, "spec": spec}, Gateway))
+    return Publisher().snapshots(translate(world).gateways)[str(EDGE)]
 
 
 async def test_a_pod_ends_once_clients_were_told_to_go_and_have_nothing_in_flight(tmp_path: Path) -> None:
