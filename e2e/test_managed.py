@@ -96,7 +96,7 @@ class Seen:
     @asynccontextmanager
     async def watching(self, namespace: str) -> AsyncIterator[None]:
         """Watch the pods of a namespace, until the block ends."""
-        told = '{.metadata.name} {.status.conditions[?(@.type=="Ready")].status}{"\n"}'
+        told = '{.metadata.name} {.status.conditions[?(@.type=="Ready")].status}{"\\n"}'
         watch = ("get", "pods", "--namespace", namespace, "--watch", f"--output=jsonpath={told}")
         process = await asyncio.create_subprocess_exec("kubectl", *watch, stdout=PIPE)
         reading = asyncio.create_task(self._read(process))
