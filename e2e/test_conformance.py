@@ -21,7 +21,10 @@ CHOICE = "SUITE"  # core, full, or a pattern of the names of tests
 REPLICAS = "REPLICAS"  # of the control plane
 KILLED = "KILLED"  # every how many seconds its leader is killed
 CONTROL_PLANE = Pods("legation-system", "app.kubernetes.io/name=legation")
-QUICK = "BackendTLSPolicy.*|HTTPRouteSimple.*|HTTPRouteMatching|GRPCExact.*|TLSRouteSimple.*|TCPRouteParent.*|UDPRoute"
+QUICK = (
+    "BackendTLSPolicy.*|HTTPRouteSimple.*|HTTPRouteMatching|GRPCExact.*|"
+    "TLSRouteSimple.*|TCPRouteParent.*|UDPRoute"
+)
 
 
 @pytest.fixture

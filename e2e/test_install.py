@@ -61,6 +61,9 @@ EVERYTHING: Values = (
     "tolerations[0].operator=Exists",
     "service.clusterIP=None",
     "networkPolicy.create=true",
+    "podMonitor.create=true",
+    "podMonitor.labels.release=prometheus",
+    "podMonitor.interval=1m",
     "networkPolicy.adminFrom[0].podSelector.matchLabels.app=prometheus",
     "serviceAccount.annotations.who=me",
     "fullnameOverride=control",
@@ -289,6 +292,30 @@ def test_with_certificates_from_elsewhere_next_to_nothing_may_be_written() -> No
     assert complaints("legation-system", "legation") == []
 
 
+@pytest.fixture
+def monitored(cluster: None) -> Iterator[None]:  # noqa: ARG001  a fixture cannot be marked to use another
+    """The operator of Prometheus has its kind here."""
+    crd, name = Programs(here().programs).pod_monitors, "podmonitors.monitoring.coreos.com"
+    was_there = kubectl("get", "crd", name, "--ignore-not-found", "--output=name")
+    kubectl("apply", "--server-side", f"--filename={crd}")
+    wait_for("default", "condition=Established", f"crd/{name}")
+    yield
+    if not was_there:  # else somebody's monitors would go with it
+        kubectl("delete", "crd", name)
+
+
+def test_prometheus_finds_the_port_of_metrics_by_its_monitor(helm: str) -> None:
+    made = shell(f"{helm} template edge {CHART} --set podMonitor.create=true")
+    found = {each["kind"]: each["spec"] for each in yaml.safe_load_all(made) if each and "spec" in each}
+    pod, monitor = found["Deployment"]["template"], found["PodMonitor"]
+    assert monitor["selector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+    [endpoint] = monitor["podMetricsEndpoints"]
+    [container] = pod["spec"]["containers"]
+    ports = {each["name"]: str(each["containerPort"]) for each in container["ports"]}
+    assert (endpoint["path"], ports[endpoint["port"]]) == ("/metrics", "19080")
+
+
+@pytest.mark.usefixtures("monitored")
 @pytest.mark.parametrize("values", [(), ("replicas=2",), ("xdsSecret=given",), EVERYTHING])
 def test_what_is_chosen_is_what_an_api_server_takes(helm: str, namespace: str, values: Values) -> None:
     kubectl("apply", "--server-side", f"--filename={CHART / 'crds'}")

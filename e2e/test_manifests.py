@@ -34,6 +34,7 @@ ALL = {
         "resources": {"requests": {"cpu": 1, "memory": "64Mi"}, "limits": {"memory": "1Gi"}},
         "concurrency": 4,
         "logLevel": "debug",
+        "drainSeconds": 600,
     },
     "service": {"type": "ClusterIP"},
     "backendTLS": {"insecureVerification": "Permit", "namespaceSelector": {"matchLabels": {"env": "dev"}}},
@@ -122,6 +123,7 @@ def test_parameters_that_make_sense_are_taken(namespace: str, spec: object) -> N
     ("spec", "why"),
     [
         ({"envoy": {"replicas": 0}}, "greater than or equal to 1"),
+        ({"envoy": {"drainSeconds": 0}}, "greater than or equal to 1"),
         ({"envoy": {"replicas": 2, "autoscaling": {"maxReplicas": 3}}}, "set one of them"),
         ({"envoy": {"autoscaling": {"minReplicas": 4, "maxReplicas": 3}}}, "must not be above maxReplicas"),
         ({"envoy": {"image": "two words"}}, "envoy.image"),

@@ -1,12 +1,16 @@
 """`legation run` as its own authority: proxies come, are kept, and go; identities can be taken back."""
 
 import asyncio
+import json
+import subprocess
 from base64 import b64decode
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
+from itertools import groupby
+from pathlib import Path
 
 import grpc
 import pytest
@@ -15,12 +19,14 @@ from msgspec import Struct
 
 from e2e.beside import conditions, control_plane, gateway, told
 from e2e.cluster.network import NODE_ADDRESS
-from e2e.kubectl import WITHIN, eventually, kubectl, read, wait_for
+from e2e.kubectl import WITHIN, apply, eventually, kubectl, read, wait_for
 from e2e.test_managed import asked
 from translator.rules.identities import REVOKED_BEFORE
 
 METHOD = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources"
 LISTENER = "type.googleapis.com/envoy.config.listener.v3.Listener"
+SCALER = "horizontalpodautoscaler"
+CPU = {"type": "Utilization", "averageUtilization": 60}
 KINDS = ("deployment", "service", "serviceaccount", "configmap", "secret")
 
 
@@ -121,6 +127,48 @@ def replicas(namespace: str) -> int:
     """Read how many proxies are wanted."""
     found = read("deployment", "legation-edge", "--namespace", namespace)
     return int(found["spec"]["replicas"])
+
+
+@pytest.mark.usefixtures("inside")
+async def test_an_autoscaler_takes_over_as_many_proxies_as_there_are(namespace: str, tmp_path: Path) -> None:
+    async with control_plane(namespace):
+        run(namespace, replicas=2)
+        gateway(namespace, "edge")
+        await reached(namespace, "edge")
+        with numbers(namespace, tmp_path / "numbers") as seen:
+            run(namespace, autoscaling={"minReplicas": 1, "maxReplicas": 4, "cpuUtilization": 60})
+            await told(lambda: uid(namespace, SCALER))
+            scaler = read(SCALER, "legation-edge", "--namespace", namespace)["spec"]
+            assert (scaler["minReplicas"], scaler["maxReplicas"]) == (1, 4)
+            assert scaler["metrics"][0]["resource"] == {"name": "cpu", "target": CPU}
+            assert scaler["scaleTargetRef"]["name"] == "legation-edge"
+            run(namespace, autoscaling={"minReplicas": 3, "maxReplicas": 4})
+            await told(lambda: seen()[-1] == 3)  # by the autoscaler, which needs no figures for that
+            run(namespace, replicas=2)
+            await told(lambda: seen()[-1] == 2 and not uid(namespace, SCALER))
+            run(namespace, autoscaling={"maxReplicas": 4})
+            await told(lambda: uid(namespace, SCALER))
+            assert replicas(namespace) == 2
+            assert seen() == [2, 3, 2]
+
+
+def run(namespace: str, **envoy: object) -> None:
+    """Change how the class has proxies run."""
+    spec = {"service": {"type": "ClusterIP"}, "envoy": envoy}
+    parameters = {"apiVersion": "legation.dev/v1alpha1", "kind": "GatewayParameters"}
+    apply(namespace, json.dumps(parameters | {"metadata": {"name": "inside"}, "spec": spec}))
+
+
+@contextmanager
+def numbers(namespace: str, file: Path) -> Iterator[Callable[[], list[int]]]:
+    """Watch how many proxies are wanted; give what returns the numbers that there were, in their order."""
+    shown = '--output=jsonpath={.spec.replicas}{"\\n"}'
+    watch = ("kubectl", "get", "deployment/legation-edge", "--namespace", namespace, "--watch", shown)
+    with file.open("w") as out, subprocess.Popen(watch, stdout=out) as process:  # noqa: S603  no shell
+        try:
+            yield lambda: [number for number, _ in groupby(map(int, file.read_text().split()))]
+        finally:
+            process.kill()
 
 
 @pytest.mark.usefixtures("inside")

@@ -80,7 +80,7 @@ class Writer:
     def __init__(self, server: ApiServer, manager: str) -> None:
         """Write as this field manager and reporting controller, such as `legation.dev/gateway-controller`."""
         self._server = server
-        self._manager = manager
+        self.manager = manager
         self._instance = socket.gethostname()[:128]
 
     async def write_status(
@@ -120,9 +120,12 @@ class Writer:
         """Replace an object; that it is no longer of the manifest's version is a conflict."""
         return await self._write(Call("PUT", place.path(), body=manifest, total=WITHIN))
 
-    async def apply(self, place: Place, manifest: bytes) -> Outcome:
-        """Let an object have all that a manifest says, and nothing else of ours, by server-side apply."""
-        query = {"fieldManager": self._manager, "force": "true"}
+    async def apply(self, place: Place, manifest: bytes, manager: str = "") -> Outcome:
+        """Let an object have all that a manifest says, and nothing else of ours, by server-side apply.
+
+        Under another manager's name, what is ours stays as it is.
+        """
+        query = {"fieldManager": manager or self.manager, "force": "true"}
         content_type = "application/apply-patch+yaml"  # JSON is YAML
         return await self._write(
             Call("PATCH", place.path(), query, body=manifest, content_type=content_type, total=WITHIN)
@@ -151,7 +154,7 @@ class Writer:
         if not patch:
             return Unchanged()
         body = msgspec.json.encode({"metadata": {"resourceVersion": known.version}, "status": patch})
-        query = {"fieldManager": self._manager}
+        query = {"fieldManager": self.manager}
         content_type = "application/merge-patch+json"
         return await self._write(
             Call("PATCH", place.path("status"), query, body=body, content_type=content_type, total=WITHIN)
@@ -186,7 +189,7 @@ class Writer:
             "metadata": {"name": place.name, "namespace": place.namespace},
             "eventTime": _now(),
             "type": happening.type,
-            "reportingController": self._manager,
+            "reportingController": self.manager,
             "reportingInstance": self._instance,
             "regarding": {
                 "apiVersion": regarding.api_version,

@@ -37,7 +37,7 @@ from legation.settings import RunSettings
 from legation.status_writer import StatusWriter, Wrote
 from translator.objects.kinds import Object
 from translator.rules.bundles import Bundles
-from translator.rules.gateways import CONTROLLER
+from translator.rules.gateways import BINDING, CONTROLLER, Binding
 
 POD = "POD_NAME"  # a variable, by which a pod knows itself
 SPREAD = 3.0  # seconds over which streams end, so that Envoys do not all call another replica at once
@@ -185,7 +185,9 @@ class Replica:
             self._begun = True
 
     def _facts(self) -> Sequence[pump.Change]:
-        return (the_time(), self._crds.fact, *(self._managed.facts if self._managed else ()))
+        binding = Stated(BINDING, Binding(self._settings.proxies_listen_at))
+        own = self._managed.facts if self._managed else ()
+        return (the_time(), self._crds.fact, binding, *own)
 
     def _state(self, fact: Stated[Bundles | None]) -> None:
         if self._begun:

@@ -37,7 +37,9 @@ class ManagedMode:
         name = own_service(settings).server_name
         place = Name(settings.namespace, AUTHORITY)
         self.authority = KeptAuthority(ways.writer, place, server([name]), self._look)
-        environment = Environment(HostPort(name, settings.xds.port), name, settings.envoy_image)
+        environment = Environment(
+            HostPort(name, settings.xds.port), name, settings.envoy_image, settings.proxies_listen_at
+        )
         self._put = put
         self._gate = Gate(review)
         self._keeper = Keeper(ways, environment, lambda: self.authority.roots, self._tell)

@@ -71,6 +71,11 @@ class RunSettings(Struct, frozen=True):
     traces: Traces | None = None
 
     @property
+    def proxies_listen_at(self) -> str:
+        """Where Envoys listen: in IPv6, too, if we do. Kernels that lack it would refuse every listener."""
+        return "::" if ":" in self.xds.host else EVERYWHERE
+
+    @property
     def is_authority(self) -> bool:
         """Whether Gateways get identities of ours, and proxies that show them."""
         return self.xds_files is None and not self.xds.is_loopback

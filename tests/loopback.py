@@ -2,6 +2,7 @@
 
 import asyncio
 import http.client
+import socket
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -55,6 +56,16 @@ async def http_backend(
     server = await asyncio.start_server(serve, LOOPBACK, 0, ssl=tls)
     async with server:
         yield Backend(server.sockets[0].getsockname()[1], heads, handshakes)
+
+
+def has_ipv6() -> bool:
+    """Say whether this machine reaches itself by IPv6, which a kernel may lack."""
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
 
 
 def server_tls(issued: Issued, folder: Path) -> ssl.SSLContext:

@@ -23,7 +23,8 @@ SETTINGS = ROOT / "zensical.toml"
 OUTWARD = re.compile(r"""<(?:script|img|iframe|source|link)\b[^>]*?\b(?:src|href)=["']?(?:https?:)?//""")
 OURS = re.compile(r"legation\.dev/[A-Za-z0-9-]+")
 Navigation = str | list["Navigation"] | dict[str, "Navigation"]
-UNSEEN = {"legation.dev/bootstrap", "legation.dev/unreadable"}  # on our own pods; only between our own rules
+# On our own pods and Deployments; only between our own rules.
+UNSEEN = {"legation.dev/bootstrap", "legation.dev/handover", "legation.dev/unreadable"}
 
 
 @pytest.fixture

@@ -1,10 +1,11 @@
 """The programs of a cluster, built from the Go module proxy and kept under what they were built from.
 
 Versions stand in the go.mod files below `programs` and `../conformance`, and go.sum has the checksum of every
-module.
+module. Of some modules only definitions are taken, which are no programs.
 """
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -21,9 +22,12 @@ from e2e.cluster.tools import UnreadyError
 
 SOURCES = PROJECT / "e2e" / "cluster" / "programs"
 CONFORMANCE = PROJECT / "e2e" / "conformance"
+MONITORING = SOURCES / "prometheus_operator"
+POD_MONITORS = Path("example", "prometheus-operator-crd", "monitoring.coreos.com_podmonitors.yaml")
 GATEWAY_API = "sigs.k8s.io/gateway-api"
 KUBERNETES = "k8s.io/kubernetes"
 ECHO = "sigs.k8s.io/gateway-api-conformance-images/echo-basic"
+OPERATOR = "github.com/prometheus-operator/prometheus-operator"
 SUITE = "conformance.test"
 CHANNEL = "CHANNEL"  # the variable that chooses the CRDs
 CHANNELS = ("experimental", "standard")  # the first has every kind and field
@@ -75,6 +79,7 @@ class Programs(NamedTuple):
         for module in self.modules:
             for program in module.packages:
                 self.path(program)
+        assert self.pod_monitors.exists()
 
     @property
     def crds(self) -> Path:
@@ -87,16 +92,24 @@ class Programs(NamedTuple):
                     shutil.copyfile(path, made / path.name)
         return crds
 
+    @property
+    def pod_monitors(self) -> Path:
+        """The CRD of PodMonitors, as the operator of Prometheus has it installed."""
+        crd = _kept(self.cache, MONITORING) / POD_MONITORS.name
+        if not crd.exists():
+            with _making(crd) as made:
+                shutil.copyfile(fetched(OPERATOR, MONITORING) / POD_MONITORS, made)
+        return crd
+
     def on_path(self) -> str:
         """Give a PATH with all of them first."""
         folders = [str(_kept(self.cache, module.folder, *module.beside)) for module in self.modules]
         return os.pathsep.join((*folders, os.environ["PATH"]))
 
 
-def fetched(module: str) -> Path:
-    """Give the folder of a module that the conformance suite is built from."""
-    _go(CONFORMANCE, "mod", "download", module)
-    return Path(_go(CONFORMANCE, "list", "-m", "-f", "{{.Dir}}", module))
+def fetched(module: str, needed_by: Path = CONFORMANCE) -> Path:
+    """Give the folder of a module that one of ours needs, which is the conformance suite if none is named."""
+    return Path(json.loads(_go(needed_by, "mod", "download", "-json", module))["Dir"])
 
 
 def channel() -> str:

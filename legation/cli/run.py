@@ -58,7 +58,7 @@ def run(  # noqa: PLR0913  # one argument for each flag
             parser=host_port,
             metavar="HOST:PORT",
             envvar="LEGATION_XDS",
-            help="Serve Envoys there: by mutual TLS, except on loopback.",
+            help="Serve Envoys there: by mutual TLS, except on loopback; by IPv6, if they are to listen so.",
         ),
     ] = RUN_XDS,
     xds_cert: Annotated[

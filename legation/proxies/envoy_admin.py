@@ -66,8 +66,11 @@ class EnvoyAdmin:
 
 
 def in_flight(gauges: Mapping[str, int]) -> int:
-    """Add requests to the connections that are no HTTP: an idle HTTP connection keeps nobody waiting."""
-    mine = {name: value for name, value in gauges.items() if ".admin." not in name}
+    """Add requests to the connections that are no HTTP: an idle HTTP connection keeps nobody waiting.
+
+    What a listener counts, each of its workers counts once more.
+    """
+    mine = {name: value for name, value in gauges.items() if ".admin." not in name and ".worker_" not in name}
     requests = _sum(mine, "http.", ".downstream_rq_active")
     connections = _sum(mine, "listener.", ".downstream_cx_active")
     carrying_http = _sum(mine, "http.", ".downstream_cx_active")

@@ -21,6 +21,7 @@ from legation.channel.identity_secrets import leaf_of, proxy_secret
 from legation.channel.revocation import oldest_valid
 from legation.channel.rotation import bundle, renewed_leaf
 from legation.due import Due
+from legation.proxies.handover import HOLDER, handover
 from legation.proxies.made import SORTS, Found, Key, Ledger, key_of
 from legation.proxies.managed import Environment, Manifest, manifests
 from legation.proxies.wanted import Wanted
@@ -157,6 +158,8 @@ class Keeper:
         made, owner = self._manifests(gateway, wanted), Ref("Gateway", gateway)
         keys = {key_of(manifest): msgspec.json.encode(manifest) for manifest in made}
         for key, body in keys.items():
+            if wanted.wishes.autoscaling is not None and key.kind == "Deployment":
+                await self._let_go_of_number(key, body, owner)
             await self._ways.keep(self._ledger, key, body, owner)
         kept = {*keys, Key("Secret", wanted.name)}
         for key, uid in self._ledger.surplus(owner, wanted.name, kept).items():
@@ -168,6 +171,15 @@ class Keeper:
         if known is None or known[0] is not wanted:
             known = self._written[gateway] = (wanted, manifests(wanted, self._environment))
         return known[1]
+
+    async def _let_go_of_number(self, key: Key, body: bytes, owner: Ref) -> None:
+        """Have somebody else own how many proxies there are, if we do: what is applied next leaves it out."""
+        if self._ledger.is_applied(key, body):
+            return
+        found = await self._ways.read(key, owner)
+        number = handover(found.body, self._ways.writer.manager) if found else None
+        if number is not None:
+            await self._ways.apply(key, number, HOLDER)
 
     def _forget(self, gateway: Name) -> None:
         """Let go of a Gateway; what was made for it goes with it, by its owner reference."""

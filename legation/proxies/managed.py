@@ -14,9 +14,11 @@ from msgspec import Struct
 from legation.addresses import HostPort, WatchedFiles
 from legation.bootstrap import Start, as_fields, bootstrap
 from legation.proxies.belonging import belonging, selecting
+from legation.proxies.drain import drain
 from legation.proxies.probed import READY, probed
 from legation.proxies.wanted import Wanted
 from legation.quantities import amount
+from legation.settings import EVERYWHERE
 from legation.watched_secrets import watched_secrets
 from translator.objects.kinds import name_of
 from translator.rules.addresses import CLUSTER
@@ -41,8 +43,9 @@ class Environment(Struct, frozen=True):
     xds: HostPort
     server_name: str  # which the control plane's certificate proves
     image: str
+    listen_at: str = EVERYWHERE
     system_roots: Path = Path("/etc/ssl/certs/ca-certificates.crt")  # in the image
-    drain: int = 20  # seconds; longer than others take to hear that a pod has gone
+    withdrawal: int = 20  # seconds; longer than others take to hear that a pod has gone
 
 
 def manifests(wanted: Wanted, environment: Environment) -> tuple[Manifest, ...]:
@@ -83,7 +86,7 @@ def _configuration(wanted: Wanted, environment: Environment) -> dict[str, str]:
         memory=amount(wanted.wishes.resources.limits.get("memory")),
     )
     written = {
-        BOOTSTRAP: as_fields(probed(bootstrap(start), ADMIN, PROBES)),
+        BOOTSTRAP: as_fields(probed(bootstrap(start), ADMIN, HostPort(environment.listen_at, PROBES))),
         **watched_secrets(IDENTITY),
     }
     return {name: json.dumps(fields, sort_keys=True) for name, fields in written.items()}
@@ -115,7 +118,7 @@ def _pod(wanted: Wanted, environment: Environment) -> Manifest:
         "serviceAccountName": name,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "terminationGracePeriodSeconds": environment.drain + LEFT_TO_END,
+        "terminationGracePeriodSeconds": wanted.wishes.drain_seconds + LEFT_TO_END,
         "securityContext": {
             "runAsNonRoot": True,
             "runAsUser": NOBODY,
@@ -135,18 +138,19 @@ def _pod(wanted: Wanted, environment: Environment) -> Manifest:
 def _container(wanted: Wanted, environment: Environment) -> Manifest:
     wishes = wanted.wishes
     probe = {"httpGet": {"path": READY, "port": PROBES}}
+    farewell = drain(ADMIN, environment.withdrawal, wishes.drain_seconds)
     resources = {"requests": wishes.resources.requests, "limits": wishes.resources.limits}
     return {
         "name": "envoy",
         "image": wishes.image or environment.image,
         "command": ["envoy"],
-        "args": _arguments(wishes, environment),
+        "args": _arguments(wishes),
         "env": [{"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
         "ports": [{"name": "probes", "containerPort": PROBES}],
         "resources": {bound: amounts for bound, amounts in resources.items() if amounts},
         "startupProbe": {**probe, "periodSeconds": 1, "failureThreshold": 600},
         "readinessProbe": {**probe, "periodSeconds": 1, "failureThreshold": 3},
-        "lifecycle": {"preStop": {"exec": {"command": ["bash", "-c", _drain(environment.drain)]}}},
+        "lifecycle": {"preStop": {"exec": {"command": farewell}}},
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
@@ -159,23 +163,16 @@ def _container(wanted: Wanted, environment: Environment) -> Manifest:
     }
 
 
-def _arguments(wishes: Wishes, environment: Environment) -> list[str]:
+def _arguments(wishes: Wishes) -> list[str]:
     given = {
         "--config-path": str(CONFIGURATION / BOOTSTRAP),
         "--service-node": "$(POD_NAME)",
         "--concurrency": str(wishes.concurrency),
         "--log-level": wishes.log_level,
-        "--drain-time-s": str(environment.drain),
+        "--drain-time-s": str(wishes.drain_seconds),
         "--drain-strategy": "immediate",  # a connection is told to close with its next answer
     }
     return ["--disable-hot-restart", *(word for pair in given.items() for word in pair)]
-
-
-def _drain(seconds: int) -> str:
-    """Tell clients to go while new ones may still come; images of Envoy have bash and no curl."""
-    request = r"POST /drain_listeners?graceful&skip_exit HTTP/1.1\r\nHost: envoy\r\nConnection: close\r\n\r\n"
-    told = f"exec 3<>/dev/tcp/{ADMIN.host}/{ADMIN.port} && printf '{request}' >&3 && cat <&3"
-    return f"{told}; sleep {seconds}"
 
 
 def _service(wanted: Wanted) -> Manifest:

@@ -31,11 +31,11 @@ READY = "/ready"
 METRICS = "/stats/prometheus"
 
 
-def probed(made: Bootstrap, admin: HostPort, port: int) -> Bootstrap:
-    """Let two paths of the admin interface be asked on every address of the pod."""
+def probed(made: Bootstrap, admin: HostPort, probes: HostPort) -> Bootstrap:
+    """Let two paths of the admin interface be asked on every address of the pod: kubelet takes one."""
     assert made.static_resources is not None, "ours has some"
     made.static_resources.clusters.append(_admin(admin))
-    made.static_resources.listeners.append(_listener(port))
+    made.static_resources.listeners.append(_listener(probes))
     return made
 
 
@@ -50,7 +50,7 @@ def _admin(admin: HostPort) -> Cluster:
     )
 
 
-def _listener(port: int) -> Listener:
+def _listener(probes: HostPort) -> Listener:
     routes = [
         Route(match=RouteMatch(path=path), route=RouteAction(cluster=NAME)) for path in (READY, METRICS)
     ]
@@ -64,7 +64,7 @@ def _listener(port: int) -> Listener:
     filters = [Filter(name="envoy.filters.network.http_connection_manager", typed_config=Any.pack(manager))]
     return Listener(
         name=NAME,
-        address=_address(HostPort("0.0.0.0", port)),  # noqa: S104  kubelet asks the pod's address
+        address=_address(probes),
         filter_chains=[FilterChain(filters=filters)],
         ignore_global_conn_limit=True,
         bypass_overload_manager=True,
@@ -72,4 +72,7 @@ def _listener(port: int) -> Listener:
 
 
 def _address(place: HostPort) -> Address:
-    return Address(socket_address=SocketAddress(address=place.host, port_value=place.port))
+    takes_both = place.host == "::"
+    return Address(
+        socket_address=SocketAddress(address=place.host, port_value=place.port, ipv4_compat=takes_both)
+    )

@@ -46,9 +46,9 @@ class Ways(Struct, frozen=True):
                     raise _not_ours(key, owner)
                 return found
 
-    async def apply(self, key: Key, body: bytes) -> str:
-        """Let an object be so; return the version that this made."""
-        outcome = await self.writer.apply(key.place(), body)
+    async def apply(self, key: Key, body: bytes, manager: str = "") -> str:
+        """Let an object be so, as we or another manager say it; return the version that this made."""
+        outcome = await self.writer.apply(key.place(), body, manager)
         match outcome:
             case Written(version=version):
                 return version

@@ -14,15 +14,20 @@ from legation.proxies.wanted import Wanted, wanted
 from tests.golden import cases, world_of
 from translator.names import Name
 from translator.objects.gateway import Gateway
-from translator.objects.gateway_parameters import GatewayParametersSpec
-from translator.rules.managed import proxy_name, settle, short
+from translator.objects.gateway_class import GatewayClass
+from translator.objects.gateway_parameters import GatewayParameters, GatewayParametersSpec
+from translator.rules.gateways import CONTROLLER
+from translator.rules.managed import RUNS_PROXIES, proxy_name, settle, short
 from translator.rules.ports import Bound
+from translator.translate import INDEXES
+from translator.world import World
 
 EDGE = Name("infra", "edge")
 SERVER = "legation-xds.legation-system.svc"
 ENVIRONMENT = Environment(HostPort(SERVER, 18000), SERVER, "envoyproxy/envoy:v1.40.0")
 PORTS = (Bound(EDGE, 80), Bound(EDGE, 443), Bound(EDGE, 53, "UDP"))
 LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+AMOUNTS = st.dictionaries(st.sampled_from(["cpu", "memory", "example.com/card"]), st.just(1))
 NAMES = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,80}[a-z0-9])?(\.[a-z0-9]{1,60})?", fullmatch=True)
 
 
@@ -40,6 +45,30 @@ def said(**spec: object) -> GatewayParametersSpec:
 def made(*specs: GatewayParametersSpec, of: Gateway | None = None) -> dict[str, Manifest]:
     wanted = Wanted(of or gateway(), PORTS, settle(*specs))
     return {str(each["kind"]): each for each in manifests(wanted, ENVIRONMENT)}
+
+
+def made_by(of_class: dict[str, object], own: dict[str, object]) -> tuple[Manifest, ...]:
+    """Make the proxies of a Gateway that refers to parameters, as does its class."""
+    ref = {"group": "legation.dev", "kind": "GatewayParameters", "name": "own"}
+    world = World(INDEXES)
+    world.state(RUNS_PROXIES, value=True)
+    for name, spec in {"of-class": of_class, "own": own}.items():
+        metadata = {"name": name, "namespace": "infra"}
+        world.put(
+            GatewayParameters,
+            Name("infra", name),
+            msgspec.convert({"metadata": metadata, "spec": spec}, GatewayParameters),
+        )
+    by_class = {
+        "controllerName": CONTROLLER,
+        "parametersRef": ref | {"name": "of-class", "namespace": "infra"},
+    }
+    class_ = {"metadata": {"name": "legation"}, "spec": by_class}
+    world.put(GatewayClass, Name("", "legation"), msgspec.convert(class_, GatewayClass))
+    world.put(Gateway, EDGE, gateway({"infrastructure": {"parametersRef": ref}}))
+    found = wanted(world, EDGE)
+    assert found is not None
+    return manifests(found, ENVIRONMENT)
 
 
 def at(manifest: Manifest, path: str) -> object:
@@ -136,7 +165,7 @@ def test_proxies_may_do_nothing_that_they_need_not(kind: str, path: str, value: 
             {"envoy": {"resources": {"limits": {"memory": "1Gi"}}}},
             "Deployment",
             f"{CONTAINER}/resources",
-            {"limits": {"memory": "1Gi"}},
+            {"requests": {"cpu": "100m"}, "limits": {"memory": "1Gi"}},
         ),
         ({"service": {"type": "ClusterIP"}}, "Service", "spec/type", "ClusterIP"),
     ],
@@ -157,13 +186,70 @@ def test_parameters_become_flags_of_envoy(envoy: dict[str, object], flag: str, v
     assert arguments[arguments.index(flag) + 1] == value
 
 
-def test_a_class_is_not_overruled_by_its_gateway() -> None:
-    of_class = said(envoy={"replicas": 2}, service={"type": "NodePort"})
-    own = said(envoy={"replicas": 5, "concurrency": 4}, service={"type": "ClusterIP"})
-    set_ = made(of_class, own)
-    assert at(set_["Deployment"], "spec/replicas") == 2
-    assert at(set_["Service"], "spec/type") == "NodePort"
-    assert "4" in at(set_["Deployment"], f"{CONTAINER}/args")  # type: ignore[operator]  # plain JSON
+def test_a_gateway_replaces_single_fields_of_what_its_class_says() -> None:
+    of_class: dict[str, object] = {
+        "proxies": "External",
+        "envoy": {"replicas": 2, "concurrency": 4},
+        "service": {"type": "NodePort"},
+    }
+    own: dict[str, object] = {
+        "proxies": "Managed",
+        "envoy": {"replicas": 5},
+        "service": {"type": "ClusterIP"},
+    }
+    deployment, service = (
+        each for each in made_by(of_class, own) if each["kind"] in {"Deployment", "Service"}
+    )
+    assert at(deployment, "spec/replicas") == 5
+    assert at(service, "spec/type") == "ClusterIP"
+    arguments = at(deployment, f"{CONTAINER}/args")
+    assert isinstance(arguments, list)
+    assert arguments[arguments.index("--concurrency") + 1] == "4"
+
+
+AUTOSCALED = {"autoscaling": {"maxReplicas": 9}}
+
+
+@pytest.mark.parametrize(("of_class", "own"), [(AUTOSCALED, {"replicas": 3}), ({"replicas": 3}, AUTOSCALED)])
+def test_a_gateway_that_says_how_many_is_not_held_to_the_other_way_of_saying_it(
+    of_class: dict[str, object], own: dict[str, object]
+) -> None:
+    made = made_by({"envoy": of_class}, {"envoy": own})
+    autoscaled = "HorizontalPodAutoscaler" in {each["kind"] for each in made}
+    [deployment] = [each for each in made if each["kind"] == "Deployment"]
+    number = deployment["spec"].get("replicas")  # type: ignore[attr-defined]  # plain JSON
+    assert (autoscaled, number) == ((False, 3) if own != AUTOSCALED else (True, None))
+
+
+@pytest.mark.parametrize(
+    ("resources", "becomes"),
+    [
+        ([], {"requests": {"cpu": "100m", "memory": "128Mi"}}),
+        ([{"limits": {"cpu": 2, "memory": "64Mi"}}], {"limits": {"cpu": 2, "memory": "64Mi"}}),
+        (
+            [{"limits": {"memory": "2Gi"}}, {"requests": {"cpu": 1}, "limits": {"memory": "1Gi"}}],
+            {"requests": {"cpu": 1}, "limits": {"memory": "2Gi"}},
+        ),
+        (
+            [{"requests": {"cpu": "50m"}}, {"requests": {"cpu": 1, "memory": "1Gi"}}],
+            {"requests": {"cpu": "50m", "memory": "1Gi"}},
+        ),
+    ],
+)
+def test_resources_are_settled_name_by_name(
+    resources: list[dict[str, object]], becomes: dict[str, object]
+) -> None:
+    set_ = made(*(said(envoy={"resources": each}) for each in resources))
+    assert at(set_["Deployment"], f"{CONTAINER}/resources") == becomes
+
+
+@given(st.lists(st.fixed_dictionaries({}, optional={"requests": AMOUNTS, "limits": AMOUNTS}), max_size=2))
+def test_an_autoscaler_always_knows_how_much_cpu_time_is_asked_for(
+    resources: list[dict[str, object]],
+) -> None:
+    asked = [said(envoy={"autoscaling": {"maxReplicas": 9}, "resources": each}) for each in resources]
+    its = settle(*asked).resources
+    assert "cpu" in its.requests.keys() | its.limits.keys()  # Kubernetes takes a limit for a request, too
 
 
 def test_nothing_is_made_for_proxies_that_others_run() -> None:
@@ -221,12 +307,15 @@ def test_who_wishes_to_be_reached_within_the_cluster_alone_is_not_reached_from_o
     assert not {"loadBalancerIP", "externalIPs"} & spec.keys()
 
 
-def test_there_is_time_to_drain_before_the_end() -> None:
-    deployment = made()["Deployment"]
+@pytest.mark.parametrize("seconds", [1, 60, 86400])
+def test_there_is_time_to_drain_before_the_end(seconds: int) -> None:
+    deployment = made(said(envoy={"drainSeconds": seconds}))["Deployment"]
     grace = at(deployment, f"{POD}/terminationGracePeriodSeconds")
     assert isinstance(grace, int)
-    assert grace > ENVIRONMENT.drain
-    assert f"sleep {ENVIRONMENT.drain}" in str(at(deployment, f"{CONTAINER}/lifecycle"))
+    assert grace > seconds
+    command = at(deployment, f"{CONTAINER}/lifecycle/preStop/exec/command")
+    assert isinstance(command, list)
+    assert command[-2:] == [str(min(seconds, ENVIRONMENT.withdrawal)), str(seconds)]
 
 
 def test_a_changed_bootstrap_replaces_the_pods_and_a_changed_port_does_not() -> None:

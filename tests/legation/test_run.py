@@ -1,22 +1,31 @@
 """`legation run` as a process, against an API server that goes away and comes back: what it says of that."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiohttp
+import grpc
+import pytest
 import pytest_asyncio
+from envoy.config.listener.v3 import listener_pb2
+from envoy.service.discovery.v3 import discovery_pb2
 from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from legation.settings import EVERYWHERE
 from legation.standing import read_overview
 from tests.k8s_watch.faults import Json, refusing
 from tests.k8s_watch.faulty_api import FaultyApi, serving, write_kubeconfig
 from tests.legation import running
 from tests.legation.running import Legation, free_port
+from tests.loopback import has_ipv6
 from tests.real_envoy import until
 from translator.objects.kinds import KINDS
+from xds_server.service import SERVICE
+from xds_server.snapshot import LDS
 
 DOCUMENTED = re.compile(r"^\| `(legation_\w+)(?:\{([\w,]+)\})?` \|", re.MULTILINE)
 METRICS = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text()
@@ -74,13 +83,33 @@ class Asked:
 
 
 @asynccontextmanager
-async def replica(api: FaultyApi, folder: Path) -> AsyncIterator[Asked]:
+async def replica(api: FaultyApi, folder: Path, xds: str = "") -> AsyncIterator[Asked]:
     """Run a replica for an Envoy on this machine."""
+    xds = xds or f"127.0.0.1:{free_port()}"
     kubeconfig = write_kubeconfig(folder, f"http://127.0.0.1:{api.port}", token="t0")  # noqa: S106  # proves nothing
-    place = ("--kubeconfig", str(kubeconfig), "--namespace", "shop", "--xds", f"127.0.0.1:{free_port()}")
+    place = ("--kubeconfig", str(kubeconfig), "--namespace", "shop", "--xds", xds)
     record = ("--audit-log", str(folder / "audit.log"))
     async with running.serving("run", *place, *record) as process, aiohttp.ClientSession() as session:
         yield Asked(session, process)
+
+
+@pytest.mark.parametrize(("host", "everywhere"), [("127.0.0.1", EVERYWHERE), ("[::1]", "::")])
+async def test_envoys_listen_by_ipv6_where_they_are_served_by_it(
+    api: FaultyApi, tmp_path: Path, host: str, everywhere: str
+) -> None:
+    if everywhere == "::" and not has_ipv6():
+        pytest.skip("this machine has no IPv6")
+    target = f"{host}:{free_port()}"
+    async with replica(api, tmp_path, target), grpc.aio.insecure_channel(target) as channel:
+        stream = channel.stream_stream(f"/{SERVICE}/DeltaAggregatedResources")(wait_for_ready=True)
+        request = discovery_pb2.DeltaDiscoveryRequest(type_url=LDS, node={"id": "a", "cluster": "shop/edge"})
+        await stream.write(request.SerializeToString())
+        answer = discovery_pb2.DeltaDiscoveryResponse.FromString(
+            await asyncio.wait_for(stream.read(), WITHIN)
+        )
+    [listener] = (listener_pb2.Listener.FromString(each.resource.value) for each in answer.resources)
+    assert listener.address.socket_address.address == everywhere
+    assert listener.address.socket_address.ipv4_compat == (everywhere == "::")
 
 
 def away(api: FaultyApi) -> None:

@@ -86,12 +86,7 @@ def build(bound: Bound, stands: Site) -> Resource:
 def _bound(stands: Site, bound: Bound) -> listener_pb2.Listener:
     """Begin a listener, on all its addresses."""
     built = listener_pb2.Listener(name=str(bound), per_connection_buffer_limit_bytes={"value": BUFFER})
-    first, *others = (
-        address_pb2.Address(
-            socket_address={"protocol": bound.transport, "address": address, "port_value": stands.port}
-        )
-        for address in stands.addresses
-    )
+    first, *others = (_address(stands, bound, address) for address in stands.addresses)
     built.address.CopyFrom(first)
     for other in others:
         built.additional_addresses.add(address=other)
@@ -101,6 +96,14 @@ def _bound(stands: Site, bound: Bound) -> listener_pb2.Listener:
         required = stands.manners.proxy_protocol == "Required"
         built.listener_filters.append(proxy_protocol(required=required))
     return built
+
+
+def _address(stands: Site, bound: Bound, address: str) -> address_pb2.Address:
+    """Write where to bind; all addresses of IPv6 mean those of IPv4, too, if nothing is named beside them."""
+    place = {"protocol": bound.transport, "address": address, "port_value": stands.port}
+    if address == "::" and len(stands.addresses) == 1:
+        place["ipv4_compat"] = True
+    return address_pb2.Address(socket_address=place)
 
 
 def _tls(built: listener_pb2.Listener, chains: tuple[Chain, ...], stands: Site) -> Resource:

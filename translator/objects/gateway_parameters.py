@@ -50,6 +50,7 @@ class EnvoyParameters(Part, frozen=True):
     log_level: (
         Annotated[str, OneOf(("trace", "debug", "info", "warning", "error", "critical", "off"))] | None
     ) = None
+    drain_seconds: Annotated[int, Between(1, 86_400)] | None = None
 
 
 class ServiceParameters(Part, frozen=True):

@@ -1,6 +1,6 @@
 """How a Gateway's proxies treat clients at a port: limits, patience, and whose word on a client counts.
 
-Everything is settled field by field: the class before the Gateway, and in each of them the port before what
+Everything is settled field by field: the Gateway before its class, and in each of them the port before what
 holds for all ports. What nobody says is as Envoy's documentation advises for an edge, save for patience with
 streams: an hour, so that watches and sockets on which little happens stay.
 """

@@ -1,7 +1,10 @@
 """Which Gateways have their proxies run for them, how, under which name, and where these are reached."""
 
 import re
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
+from types import MappingProxyType
 
 import msgspec
 from msgspec import Struct
@@ -10,7 +13,9 @@ from translator.memo import query
 from translator.names import Name
 from translator.objects.gateway_parameters import (
     AutoscalingParameters,
+    EnvoyParameters,
     GatewayParametersSpec,
+    Quantity,
     ResourceParameters,
 )
 from translator.objects.service import Service
@@ -19,7 +24,9 @@ from translator.rules.status import Address
 from translator.world import Fact, World
 
 RUNS_PROXIES = Fact("whether proxies are run for Gateways that do not say otherwise", otherwise=False)
-MODEST = ResourceParameters(requests={"cpu": "100m", "memory": "128Mi"})
+MODEST: Mapping[str, Quantity] = MappingProxyType(
+    {"cpu": "100m", "memory": "128Mi"}
+)  # requested where nothing is said of a name
 LONGEST = 63  # of a Service's name and of a label's value
 PREFIX = "legation-"  # a Service's name begins with a letter, and a Gateway's need not
 DIGEST = 10
@@ -44,27 +51,30 @@ class Wishes(Struct, frozen=True):
     resources: ResourceParameters
     concurrency: int
     log_level: str
+    drain_seconds: int  # at the most, for what is in flight
     service_type: str
 
 
 def settle(*specs: GatewayParametersSpec) -> Wishes:
-    """Merge field by field: whoever comes first decides, which is the class before the Gateway."""
+    """Merge field by field: whoever comes first decides, which is the Gateway before its class."""
     envoys = [spec.envoy for spec in specs]
+    number = next((each for each in envoys if each.replicas or each.autoscaling), EnvoyParameters())
     return Wishes(
         managed=first((spec.proxies for spec in specs), "Managed") == "Managed",
         image=first((envoy.image for envoy in envoys), None),
-        replicas=first((envoy.replicas for envoy in envoys), 1),
-        autoscaling=first((envoy.autoscaling for envoy in envoys), None),
-        resources=first((envoy.resources for envoy in envoys), MODEST),
+        replicas=number.replicas or 1,
+        autoscaling=number.autoscaling,
+        resources=_resources([envoy.resources for envoy in envoys if envoy.resources]),
         concurrency=first((envoy.concurrency for envoy in envoys), 2),
         log_level=first((envoy.log_level for envoy in envoys), "warning"),
+        drain_seconds=first((envoy.drain_seconds for envoy in envoys), 60),
         service_type=first((spec.service.type for spec in specs), "LoadBalancer"),
     )
 
 
 @query
 def wishes(world: World, gateway: Name) -> Wishes:
-    """Return how a Gateway's proxies are run: what its class says, what it says itself, then defaults."""
+    """Return how a Gateway's proxies are run: what it says itself, what its class says, then defaults."""
     return settle(*(each.spec for each in said(world, gateway)))
 
 
@@ -121,6 +131,17 @@ class _LoadBalancer(Struct, frozen=True):
 
 class _ServiceStatus(Struct, frozen=True, rename="camel"):
     load_balancer: _LoadBalancer = _LoadBalancer()
+
+
+def _resources(said: Sequence[ResourceParameters]) -> ResourceParameters:
+    """Merge name by name: an autoscaler computes nothing where no CPU time is requested.
+
+    Of what has a limit and no request Kubernetes requests as much; something modest might be above it.
+    """
+    requests = dict(ChainMap(*(each.requests for each in said)))
+    limits = dict(ChainMap(*(each.limits for each in said)))
+    modest = {name: amount for name, amount in MODEST.items() if name not in limits}
+    return ResourceParameters(requests={**modest, **requests}, limits=limits)
 
 
 def _given(service: Service) -> tuple[Address, ...]:

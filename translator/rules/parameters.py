@@ -1,4 +1,8 @@
-"""Who speaks for a Gateway in GatewayParameters, and in which order: its class, then itself."""
+"""Who speaks for a Gateway in GatewayParameters, and in which order: itself, then its class.
+
+The class gives defaults, which the Gateway's own parameters replace field by field. Permissions are not
+settled so: whoever asks for one hears all of them, and the strictest holds.
+"""
 
 from collections.abc import Iterable
 from typing import NamedTuple, TypeVar
@@ -28,8 +32,8 @@ def said(world: World, gateway: Name) -> tuple[Said, ...]:
     by_class = class_.spec.parameters_ref if class_ else None
     by_gateway = its.spec.infrastructure.parameters_ref if its.spec.infrastructure else None
     names = (
-        Name(by_class.namespace or "", by_class.name) if by_class else None,
         Name(gateway.namespace, by_gateway.name) if by_gateway else None,
+        Name(by_class.namespace or "", by_class.name) if by_class else None,
     )
     found = ((name, world.get(GatewayParameters, name)) for name in names if name)
     return tuple(Said(name, each.spec) for name, each in found if each)

@@ -1,6 +1,6 @@
 """What a Gateway's proxies tell of the requests they serve: access logs, and traces.
 
-Nothing, unless parameters say so; each field is settled as all of theirs are, the class before the Gateway. A
+Nothing, unless parameters say so; each field is settled as all of theirs are, the Gateway before its class. A
 collector is a Service's port and reached as any backend: by a grant from another namespace, with the TLS that
 its BackendTLSPolicy asks for. One that cannot be reached so is told nothing, and the Gateway says why.
 """
