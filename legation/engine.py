@@ -24,6 +24,7 @@ from legation.proxies.local import Proxy
 from legation.publish import Offers
 from legation.pump import Batch, Outcome, Pump, Taker, Workbench
 from legation.quarantine import Quarantine
+from legation.quarantined import Held
 from legation.settings import ServerFiles
 from legation.standing import Standing
 from legation.telemetry.otlp import Exporter
@@ -72,7 +73,7 @@ class Surroundings(Struct, frozen=True):
     goodbye: float = 0.5  # seconds in which Envoys spread over other replicas, where there are any
     connection_age: float | None = None  # seconds after which they spread anew, where there are any
     others: Callable[[], Others] = alone
-    confide: Callable[[Mapping[str, Telling]], None] = lambda _here: None
+    confide: Callable[[Mapping[str, Telling], Mapping[str, Held]], None] = lambda _here, _held: None
     traces: Traces | None = None
 
 
@@ -85,14 +86,14 @@ class Engine:
         self._log = structlog.get_logger()
         self._telemetry = Telemetry()
         self._traces = Exporter(around.traces) if around.traces else None
-        self._deliveries = Deliveries(around.others, around.confide)
+        self._deliveries = Deliveries(around.others, self._confide)
         self.hub = Hub(self._told)
         self._offers = Offers(self.hub)
         self.standing = Standing(self.hub, around.proxies, around.port_offset)
         self.standing.others = around.others
         self._announcer = Announcer(self.standing)
         self._pump = Pump(workbench, (self._offer, self._tell, self._telemetry.take, *takers))
-        self._quarantine = Quarantine(self._pump.put)
+        self._quarantine = Quarantine(self._pump.put, may_have_others=True)
         self._overtime = Overtime(lambda: self._pump.running)
         self.standing.overdue = self._overtime.findings
         self.measure(self._overtime)
@@ -161,6 +162,12 @@ class Engine:
         self._announcer.announce(outcome.news)
         trust_news.log(outcome.roots)
         self._deliveries.note()
+
+    def _confide(self, here: Mapping[str, Telling]) -> None:
+        """Tell other replicas how things stand with Envoys here, and hear what they hold back."""
+        others = self._around.others()
+        self._quarantine.hear(others.held, everybody=not others.incomplete)
+        self._around.confide(here, self._quarantine.told())
 
     def _told(self, report: Report) -> None:
         self._telemetry.note(report)

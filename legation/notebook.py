@@ -6,6 +6,7 @@ from types import MappingProxyType
 import msgspec
 from msgspec import Raw, Struct
 
+from legation.alarm import Alarm
 from legation.statuses import Moment, merged
 from translator.names import Ref
 from translator.objects.kinds import KINDS, Object
@@ -33,8 +34,9 @@ class Notes(Struct, frozen=True, eq=False):
 class Notebook:
     """What every object's status says now."""
 
-    def __init__(self) -> None:
-        """Begin with nothing written."""
+    def __init__(self, alarm: Alarm) -> None:
+        """Begin with nothing written; what fails of one object is named there."""
+        self._alarm = alarm
         self._statuses: Mapping[Ref, Status] = {}
         self._touched: set[Ref] = set()
         self._doubted: frozenset[Ref] = frozenset()
@@ -55,12 +57,16 @@ class Notebook:
         gone = self._judged.keys() - statuses.keys() if statuses is not self._statuses else set()
         for ref in gone:
             del self._judged[ref], self._written[ref]
-        due = ((ref, world.get(_TYPES[ref.kind], ref.name)) for ref in self._due(statuses))
-        news = {
-            ref for ref, thing in due if thing is not None and self._write(ref, thing, statuses[ref], now)
-        }
-        self._statuses = statuses
-        self._touched.clear()
+        for ref in self._touched - statuses.keys():
+            self._alarm.end(_saying(ref))
+        due, news = self._due(statuses), set[Ref]()
+        self._statuses, self._touched = statuses, set(due)
+        for ref in due:
+            with self._alarm.guarding(_saying(ref), ref):
+                thing = world.get(_TYPES[ref.kind], ref.name)
+                if thing is not None and self._write(ref, thing, statuses[ref], now):
+                    news.add(ref)
+                self._touched.remove(ref)  # unless it failed: then it is tried again
         return Notes(dict(self._written), dict(self._judged), frozenset(gone | news))
 
     def _due(self, statuses: Mapping[Ref, Status]) -> set[Ref]:
@@ -77,10 +83,14 @@ class Notebook:
         judged = Judged(status, before.generation if before and ref in self._doubted else newest)
         if before is not None and before.status is status and before.generation == judged.generation:
             return False
-        self._judged[ref] = judged
         existing = self._written[ref] if before else _as_found(thing)
         self._written[ref] = _merged(existing, status, Moment(now, judged.generation))
+        self._judged[ref] = judged
         return True
+
+
+def _saying(ref: Ref) -> str:
+    return f"what {ref} says"
 
 
 def _as_found(thing: Object) -> bytes:

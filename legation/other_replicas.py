@@ -11,6 +11,7 @@ from legation.channel.authority import Credential
 from legation.channel.badge import Badge, refusal
 from legation.journal import Journal
 from legation.peers import Others, Peers
+from legation.quarantined import Held
 from legation.replica_slices import ReplicaSlices, slices_of
 from legation.settings import RunSettings
 from legation.telling import Telling
@@ -66,9 +67,9 @@ class OtherReplicas:
         """Say what is known of their Envoys."""
         return self._peers.others()
 
-    def confide(self, here: Mapping[str, Telling]) -> None:
-        """Tell them of our Envoys."""
-        self._journal.keep(here)
+    def confide(self, here: Mapping[str, Telling], held: Mapping[str, Held]) -> None:
+        """Tell them of our Envoys, and what we hold back for their sake."""
+        self._journal.keep(here, held)
 
     async def run(self) -> None:
         """Find and follow them, until cancelled."""

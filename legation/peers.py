@@ -14,7 +14,8 @@ from time import monotonic
 import structlog
 from msgspec import Struct
 
-from legation.journal import NOTHING, Copy, NotUnderstoodError
+from legation.journal import NOBODY, NOTHING, Copy, NotUnderstoodError
+from legation.quarantined import Held
 from legation.telling import Telling
 from xds_server.feed import Identity, LostError, followed
 
@@ -27,6 +28,7 @@ class Others(Struct, frozen=True):
 
     tellings: tuple[Mapping[str, Telling], ...] = ()
     incomplete: bool = False
+    held: tuple[Held, ...] = ()  # what they hold back
 
     def about(self, gateway: str) -> list[Telling]:
         """Say what is told of one Gateway's Envoys."""
@@ -48,6 +50,7 @@ class Peer:
         self.is_us = False
         self.silent_since: float | None = now
         self.tellings: Mapping[str, Telling] | None = None
+        self.held = NOBODY
 
     def is_waited_for(self, now: float) -> bool:
         """Say whether it may still turn out to be there."""
@@ -92,12 +95,14 @@ class Peers:
         if self._found is None:
             return Others(incomplete=now < self._begun + PATIENCE)
         told: list[Mapping[str, Telling]] = []
+        held: list[Held] = []
         incomplete = False
         for peer in self._peers.values():
             if not peer.is_us and (peer.silent_since is None or peer.is_waited_for(now)):
                 told.append(peer.tellings or NOTHING)
+                held += peer.held.values()
                 incomplete |= peer.tellings is None
-        return Others(tuple(told), incomplete)
+        return Others(tuple(told), incomplete, tuple(held))
 
     async def complete(self) -> None:
         """Return once every replica was heard, or was waited for long enough."""
@@ -141,7 +146,7 @@ class Peers:
                     if peer.is_us:
                         return ""
                     if copy.tellings is not None:
-                        self._believe(peer, copy.tellings)
+                        self._believe(peer, copy.tellings, copy.held)
         except (LostError, NotUnderstoodError) as error:
             return str(error)
         else:
@@ -152,10 +157,10 @@ class Peers:
                 peer.silent_since = self._clock()
             self._note()
 
-    def _believe(self, peer: Peer, tellings: Mapping[str, Telling]) -> None:
+    def _believe(self, peer: Peer, tellings: Mapping[str, Telling], held: Mapping[str, Held]) -> None:
         if peer.silent_since is not None:
             self._log.info("hears another replica", replica=peer.address)
-        peer.silent_since, peer.tellings, peer.why = None, tellings, ""
+        peer.silent_since, peer.tellings, peer.held, peer.why = None, tellings, held, ""
         self._note()
 
     def _note(self) -> None:

@@ -83,7 +83,7 @@ class Offers:
     def __init__(self, hub: Hub) -> None:
         """Begin with nothing offered."""
         self._hub = hub
-        self._offered: Mapping[str, Snapshot] = {}
+        self._offered: dict[str, Snapshot] = {}
 
     def offer(self, snapshots: Mapping[str, Snapshot], cause: Cause | None = None) -> frozenset[str]:
         """Offer what is new, and return whose Envoys that concerns.
@@ -92,12 +92,11 @@ class Offers:
         """
         for group in self._offered.keys() - snapshots.keys():
             self._hub.withdraw(group)
-        fresh = {
-            group: snapshot
-            for group, snapshot in snapshots.items()
-            if self._offered.get(group) is not snapshot
-        }
-        self._offered = snapshots
-        return frozenset(
-            group for group, snapshot in fresh.items() if self._hub.publish(group, snapshot, cause)
-        )
+            del self._offered[group]
+        concerned = set[str]()
+        for group, snapshot in snapshots.items():
+            if self._offered.get(group) is not snapshot:
+                if self._hub.publish(group, snapshot, cause):
+                    concerned.add(group)
+                self._offered[group] = snapshot
+        return frozenset(concerned)

@@ -16,9 +16,11 @@ from typing import NamedTuple, TypeVar
 
 from msgspec import Struct, structs
 
+from legation.alarm import Alarm
 from legation.change import Put, Stated, written
 from legation.checks.findings import Finding, Told
 from legation.collection import undisturbed
+from legation.custody import HELD_KINDS, Custody
 from legation.deliveries import Heard, delivery
 from legation.notebook import Judged, Notebook
 from legation.permissions import JUDGED
@@ -28,7 +30,7 @@ from legation.proofs.audit_record import Changed, changed
 from legation.proofs.changes import Follower, ProofChanges, RootsChange, Served
 from legation.proxies.wanted import Wanted, wanted
 from legation.publish import Publisher
-from legation.quarantined import HoldBack, LetGo
+from legation.quarantined import Elsewhere, Held, HoldBack, LetGo
 from legation.telemetry.overtime import Running
 from legation.written_status import read_status
 from translator.envoy.resource import LISTENER
@@ -42,7 +44,6 @@ from translator.objects.x_backend import XBackend
 from translator.rules.bundles import Bundles
 from translator.rules.certificates import NOW
 from translator.rules.gateways import Binding, Delivery
-from translator.rules.held_back import HTTP_ROUTES, HeldBack, HttpRoute, place
 from translator.rules.managed import RUNS_PROXIES, Upkeep
 from translator.translate import INDEXES, Mistake, Resources, Translator
 from translator.world import World
@@ -56,7 +57,6 @@ TICK = 60.0  # seconds between two looks at the clock
 
 # What may hold a certificate that was made a moment ago, and is not valid by a look at the clock before that.
 DATED = frozenset({Secret, ConfigMap, ClusterTrustBundle})
-HELD_KINDS = {**HTTP_ROUTES, "Secret": Secret}
 UNASKED = Delivery(acknowledged=False)
 
 
@@ -68,7 +68,7 @@ class Kept(NamedTuple):
 
 
 Fact = Stated[datetime] | Stated[Binding] | Stated[bool] | Stated[Bundles | None]
-Change = Put | Fact | Heard | Kept | HoldBack | LetGo
+Change = Put | Fact | Heard | Kept | HoldBack | LetGo | Elsewhere
 Batch = Sequence[Change]
 
 
@@ -106,7 +106,8 @@ class Outcome(Struct, frozen=True, eq=False):
     roots: tuple[RootsChange, ...] = ()  # and of what is trusted
     ends: Mapping[Served, datetime] = MappingProxyType({})
     cause: Cause | None = None  # if a source had news
-    held_back: int = 0  # routes and Secrets, because an Envoy refuses them
+    held_back: Mapping[Ref, Held] = MappingProxyType({})  # because an Envoy refuses them
+    once_refused: frozenset[Ref] = frozenset()  # routes of which that was said before we began
 
 
 Taker = Callable[[Outcome], object]
@@ -127,34 +128,42 @@ class Workbench:
         self._translator = Translator(self.world)
         self._publisher = Publisher()
         self._follower = Follower()
-        self._notebook = Notebook()
+        self._alarm = Alarm()
+        self._notebook = Notebook(self._alarm)
+        self._custody = Custody(self.world)
         self._told = Told()
         self._proxies: Table[Wanted | None] = Table(self.world.memory, wanted)
         self._pods: Table[Pods | None] = Table(self.world.memory, wanted_pods)
         self._served: Mapping[Name, Resources] = MappingProxyType({})
-        self._before: dict[Ref, HttpRoute] = {}  # what routes said before their last change
-        self._held_back: set[Ref] = set()
+        self._news: frozenset[Ref] = frozenset()  # that nobody was told yet
         self._last = Outcome({}, {}, {}, 0.0)
         self._ran = 0
 
     def work(self, batch: Batch) -> Outcome:
-        """Apply a batch and translate; a mistake of ours leaves everything as it was, and is named."""
+        """Apply a batch and translate; a mistake of ours leaves what it is about as it was, and is named."""
         begun = time.monotonic()
         for change in batch:
-            self._apply(change)
-        try:
-            translation = self._translator.translate()
-        except Exception as bug:  # noqa: BLE001  # our own mistake must not end what is being served
-            mistake = {"the translation": Mistake(bug)}
-            return structs.replace(
-                self._last,
-                broken=mistake,
-                seconds=0.0,
-                news=frozenset(),
-                effort=self._effort(batch, begun),
-                records=(),
-                roots=(),
-            )
+            about = _about(change)
+            with self._alarm.guarding(f"{type(change).__name__} {about or ''}".strip(), about):
+                self._apply(change)
+        before = self._last
+        with self._alarm.guarding("the translation"):
+            self._last = self._translated(batch, begun)
+            self._news = frozenset()
+        if self._last is not before:
+            return structs.replace(self._last, broken={**self._last.broken, **self._alarm.mistakes})
+        return structs.replace(
+            self._last,
+            broken=dict(self._alarm.mistakes),
+            seconds=0.0,
+            news=frozenset(),
+            effort=self._effort(batch, begun),
+            records=(),
+            roots=(),
+        )
+
+    def _translated(self, batch: Batch, begun: float) -> Outcome:
+        translation = self._translator.translate()
         if self._doubts(translation.gateways):
             translation = self._translator.translate()
         proxies = self._wanted(translation.gateways)
@@ -166,30 +175,30 @@ class Workbench:
             },
             **{f"pods of {name}": Mistake(bug, Ref("XBackend", name)) for name, bug in pods.broken.items()},
         }
-        broken = {**translation.broken, **mistakes}
-        snapshots = self._publisher.snapshots(translation.gateways)
-        found, records, flaws = self._compared(batch, translation.gateways)
         kept = self._notebook.keep(
             self.world, translation.statuses, translation.doubted, written(datetime.now(UTC))
         )
+        self._news |= kept.news
+        snapshots = self._publisher.snapshots(translation.gateways)
+        found, records = self._compared(batch, translation.gateways)
         took = time.monotonic() - begun
-        self._last = Outcome(
+        return Outcome(
             snapshots,
             kept.statuses,
-            broken | flaws,
+            {**translation.broken, **mistakes},
             took,
             kept.judged,
-            kept.news,
-            self._told.take(kept.statuses, kept.news),
+            self._news,
+            self._findings(kept.statuses),
             proxies.values,
             pods.values,
             self._effort(batch, begun),
             records,
             found.roots,
             found.ends,
-            held_back=len(self._held_back),
+            held_back=dict(self._custody.held),
+            once_refused=frozenset(self._custody.once_refused),
         )
-        return self._last
 
     def _effort(self, batch: Batch, began: float) -> Effort:
         before, self._ran = self._ran, self.world.memory.runs.total()
@@ -201,16 +210,21 @@ class Workbench:
             results=len(self.world.memory),
         )
 
+    def _findings(self, statuses: Mapping[Ref, bytes]) -> tuple[Finding, ...]:
+        """Say what objects say is wrong with them; a mistake of ours there keeps nobody from being served."""
+        with self._alarm.guarding("the findings"):
+            return self._told.take(statuses, self._news)
+        return self._last.found
+
     def _compared(
         self, batch: Batch, gateways: Mapping[Name, Resources]
-    ) -> tuple[ProofChanges, tuple[Changed, ...], dict[str, Mistake]]:
+    ) -> tuple[ProofChanges, tuple[Changed, ...]]:
         """Say what differs in what is proved; a mistake of ours there costs lines of the record only."""
-        try:
+        with self._alarm.guarding("the audit record"):
             found = self._follower.take(self._publisher.moves, gateways)
             self._follower.forget(self._gone(batch))
-            return found, changed(self.world, found.hops, batch, datetime.now(UTC)), {}
-        except Exception as bug:  # noqa: BLE001  # nobody is served less for it
-            return ProofChanges(ends=self._last.ends), (), {"the audit record": Mistake(bug)}
+            return found, changed(self.world, found.hops, batch, datetime.now(UTC))
+        return ProofChanges(ends=self._last.ends), ()
 
     def _gone(self, batch: Batch) -> frozenset[Ref]:
         """Name the objects that a batch took away."""
@@ -250,47 +264,24 @@ class Workbench:
             case Kept(gateway=name, trouble=trouble):
                 gateway = self.world.standing(Gateway, name)
                 self.world.put(Upkeep, name, Upkeep(trouble) if gateway else None)
-            case HoldBack() | LetGo():
-                self._hold(change)
-
-    def _hold(self, change: HoldBack | LetGo) -> None:
-        """Have objects be as they were before, or as they are."""
-        words = change.words if isinstance(change, HoldBack) else None
-        for ref in change.objects:
-            there = self.world.standing(HELD_KINDS[ref.kind], ref.name)
-            held = HeldBack(words, self._before.get(ref)) if there and words is not None else None
-            self._note_held(ref, held)
-
-    def _note_held(self, ref: Ref, held: HeldBack | None) -> None:
-        """Put it into the world, and count it."""
-        self.world.put(HeldBack, place(ref), held)
-        self._held_back.discard(ref)
-        if held is not None:
-            self._held_back.add(ref)
+            case HoldBack() | LetGo() | Elsewhere():
+                self._custody.take(change)
 
     def _put(self, change: Put) -> None:
         if self._only_speaks(change):
             return
         kind, name, thing, _ = change
-        if kind.__name__ in HTTP_ROUTES:
-            self._remember(Ref(kind.__name__, name), goes=thing is None)
-        if kind is Secret:  # what it was before is not kept: it would be a copy of a key
-            self._note_held(Ref("Secret", name), None)
+        ref = Ref(kind.__name__, name)
+        if ref.kind in HELD_KINDS:
+            self._custody.before_change(ref, thing)
         self.world.put(kind, name, thing)
-        self._notebook.touch(Ref(kind.__name__, name))
+        if ref.kind in HELD_KINDS:
+            self._custody.after_change(ref)
+        self._notebook.touch(ref)
         if isinstance(thing, Gateway) and self._asks_envoys:
             self._await_envoys(name, thing)
         if kind is Gateway and thing is None:
             self._forget(name)
-
-    def _remember(self, route: Ref, *, goes: bool) -> None:
-        """Keep what a route says before it changes; one that was held back is tried as it is then."""
-        held = self.world.standing(HeldBack, place(route))
-        good = held.before if held else self.world.standing(HTTP_ROUTES[route.kind], route.name)
-        self._note_held(route, None)
-        self._before.pop(route, None)
-        if good is not None and not goes:
-            self._before[route] = good
 
     def _only_speaks(self, change: Put) -> bool:
         """Say whether nothing but an object's own status is new: that came of it, and no rule reads it."""
@@ -321,6 +312,8 @@ class Pump:
         self.running: Running | None = None
         self._waiting: asyncio.Queue[Arrival] = asyncio.Queue()
         self._numbers = count(1)
+        self._alarm = Alarm()
+        self._missed: frozenset[Ref] = frozenset()
         self._bench_is_free = asyncio.Lock()
 
     def put(self, batch: Batch, received: float | None = None) -> None:
@@ -344,9 +337,19 @@ class Pump:
                 self.running = None
             if times := [arrival.received for arrival in arrivals if arrival.received is not None]:
                 outcome = structs.replace(outcome, cause=Cause(next(self._numbers), min(times)))
-            for take in self._takers:
-                take(outcome)
-                await asyncio.sleep(0)  # of what is large, each takes some milliseconds of the loop
+            await self._hand_on(outcome)
+
+    async def _hand_on(self, outcome: Outcome) -> None:
+        """Give an outcome to all takers; what one failed to take is news to it the next time."""
+        known, news = frozenset(self._alarm.mistakes), outcome.news | self._missed
+        for take in self._takers:
+            broken = {**outcome.broken, **self._alarm.mistakes}
+            with self._alarm.guarding(f"what became of a batch in {getattr(take, '__qualname__', take)}"):
+                take(structs.replace(outcome, broken=broken, news=news))
+            await asyncio.sleep(0)  # of what is large, each takes some milliseconds of the loop
+        self._missed = news if self._alarm.mistakes else frozenset()
+        if self._alarm.mistakes.keys() - known:
+            self.put([])  # all have to be told
 
     async def ask(self, question: Callable[[World], T]) -> T:
         """Answer about the world between two batches; what was asked is forgotten with the next one."""
@@ -371,6 +374,17 @@ class Pump:
         while True:
             await asyncio.sleep(TICK)
             self.put([the_time()])
+
+
+def _about(change: Change) -> Ref | None:
+    """Name the object that a change is about, if it is one."""
+    match change:
+        case Put(kind=kind, name=name):
+            return Ref(kind.__name__, name)
+        case Heard(gateway=name) | Kept(gateway=name):
+            return Ref("Gateway", name)
+        case Stated() | HoldBack() | LetGo() | Elsewhere():
+            return None
 
 
 def _listen_otherwise(before: Resources, after: Resources) -> bool:

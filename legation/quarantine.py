@@ -15,7 +15,7 @@ import structlog
 from msgspec import Struct
 
 from legation.pump import Outcome
-from legation.quarantined import HoldBack, LetGo
+from legation.quarantined import Elsewhere, Held, HoldBack, LetGo
 from translator.envoy.secrets import owner_of
 from translator.names import Name, Ref
 from translator.rules.held_back import HTTP_ROUTES
@@ -28,7 +28,7 @@ QUOTED = re.compile(r"'([^']{3,})'|\"([^\"]{3,})\"")
 
 NOTHING = Snapshot.of({})
 Routes = frozenset[Ref]
-Put = Callable[[tuple[HoldBack | LetGo, ...]], None]
+Put = Callable[[tuple[HoldBack | LetGo | Elsewhere, ...]], None]
 
 
 class Table(NamedTuple):
@@ -46,9 +46,9 @@ class Offered(NamedTuple):
 
 
 class Search(Struct):
-    """Which routes are held back and not yet tried, which are tried now, and what Envoy said."""
+    """Which routes are suspects, which of them are tried now, and which are to be tried next."""
 
-    words: str
+    suspects: Routes
     tried: Routes
     groups: list[Routes]
 
@@ -56,8 +56,11 @@ class Search(Struct):
 class Quarantine:
     """Follows what is offered and what becomes of it."""
 
-    def __init__(self, put: Put) -> None:
-        """Begin without suspicion; what is to be held back or let go is put here."""
+    def __init__(self, put: Put, *, may_have_others: bool = False) -> None:
+        """Begin without suspicion; what is to be held back or let go is put here.
+
+        Other replicas may know what a route said before we began, so they are heard before one is suspected.
+        """
         self._put = put
         self._log = structlog.get_logger()
         self._number = 0
@@ -65,13 +68,35 @@ class Quarantine:
         self._snapshots: Mapping[str, Snapshot] = {}
         self._offered: dict[Table, Offered] = {}
         self._judged: set[tuple[Table, bool]] = set()  # by the first Envoy that answered; others say the same
-        self._proven: dict[Table, int] = {}
+        self._proven: dict[Table, Offered] = {}
         self._searches: dict[Table, Search] = {}
         self._shown: set[Table] = set()  # secrets that were taken in some version
+        self._refusals: dict[Table, dict[str, str]] = {}  # what was said of versions since one was taken
+        self._held: Mapping[Ref, Held] = {}
+        self._once_refused: Routes = frozenset()
+        self._elsewhere: tuple[Held, ...] = ()
+        self._heard_everybody = not may_have_others
+        self._waiting: dict[Table, str] = {}  # refused before everybody was heard
+
+    def hear(self, held: tuple[Held, ...], *, everybody: bool) -> None:
+        """Hear what other replicas hold back: that holds here, too, save for what Envoys here have shown."""
+        relevant = tuple(each for each in held if not self._was_shown(each.about))
+        if relevant != self._elsewhere or (everybody and not self._heard_everybody):
+            self._elsewhere, self._heard_everybody = relevant, self._heard_everybody or everybody
+            self._put((Elsewhere(relevant),))
+
+    def _was_shown(self, ref: Ref) -> bool:
+        return ref.kind == "Secret" and any(owner_of(each.name) == ref for each in self._shown)
+
+    def told(self) -> Mapping[str, Held]:
+        """Say what is held back beyond doubt."""
+        doubtful = frozenset[Ref]().union(*(search.suspects for search in self._searches.values()))
+        return {str(ref): held for ref, held in self._held.items() if ref not in doubtful}
 
     def take(self, outcome: Outcome) -> None:
         """Note what changed, and which tables are offered now."""
         self._number += 1
+        self._held, self._once_refused = outcome.held_back, outcome.once_refused
         for ref in outcome.news:
             if ref.kind in HTTP_ROUTES:
                 self._changed.pop(ref, None)
@@ -84,6 +109,14 @@ class Quarantine:
             if old.entries[SDS] is not new.entries[SDS]:
                 gone = old.entries[SDS].keys() - new.entries[SDS].keys()
                 self._shown -= {Table(group, name) for name in gone}
+        if self._heard_everybody:
+            for table, words in self._still_refused():
+                self._refused(table, words)
+
+    def _still_refused(self) -> list[tuple[Table, str]]:
+        """Return what was refused, and is offered still."""
+        waiting, self._waiting = self._waiting, {}
+        return [(table, words) for table, words in waiting.items() if (table, False) in self._judged]
 
     def _follow(self, group: str, before: Mapping[str, Entry], after: Mapping[str, Entry]) -> None:
         for name in before.keys() | after.keys():
@@ -91,11 +124,21 @@ class Quarantine:
             if entry is before.get(name):
                 continue
             self._judged -= {(table, True), (table, False)}
-            if entry is not None:
-                self._offered[table] = Offered(entry, self._number)
+            if entry is None:
+                for known in (self._offered, self._proven, self._searches, self._refusals):
+                    known.pop(table, None)
                 continue
-            for known in (self._offered, self._proven, self._searches):
-                known.pop(table, None)
+            self._offered[table] = Offered(entry, self._number)
+            self._remember(table, entry.version)
+
+    def _remember(self, table: Table, version: str) -> None:
+        """Judge at once what was judged before: no Envoy is offered it again."""
+        if (proven := self._proven.get(table)) is not None and proven.entry.version == version:
+            self._judged.add((table, True))
+            self._taken(table)
+        elif (words := self._refusals.get(table, {}).get(version)) is not None:
+            self._judged.add((table, False))
+            self._refused(table, words)
 
     def note(self, report: Report) -> None:
         """Go on with a search, or begin one."""
@@ -121,6 +164,8 @@ class Quarantine:
             for name, version in versions.items():
                 self._refused_secret(Table(group, name), version, report.error)
         elif report.type_url == RDS:
+            for name, version in versions.items():
+                self._refusals.setdefault(Table(group, name), {})[version] = report.error
             for table in self._current(group, versions, taken=False):
                 self._refused(table, report.error)
 
@@ -134,7 +179,8 @@ class Quarantine:
                 yield table
 
     def _taken(self, table: Table) -> None:
-        self._proven[table] = self._offered[table].number
+        self._proven[table] = self._offered[table]
+        self._refusals.pop(table, None)
         search = self._searches.get(table)
         if search is None:
             return
@@ -145,16 +191,16 @@ class Quarantine:
         self._put((LetGo(search.tried),))
 
     def _refused(self, table: Table, words: str) -> None:
+        if not self._heard_everybody and table not in self._proven:
+            self._waiting[table] = words  # Envoys go on with what they had
+            return
         search = self._searches.get(table)
-        if search is None:
-            self._begin(table, words)
-        elif search.tried:
-            self._hold_back(search.tried, words)
-            search.groups += _halves(search.tried)
-            search.tried = frozenset()
-        else:  # those that were held back are not the ones, or not all of them
-            del self._searches[table]
-            self._begin(table, words)
+        if search is None or not search.tried:  # those that were held back are not the ones, or not all
+            self._suspect(table, words)
+            return
+        self._hold_back(search.tried, words)
+        search.groups += _halves(search.tried)
+        search.tried = frozenset()
 
     def _refused_secret(self, secret: Table, version: str, words: str) -> None:
         offered = self._snapshots.get(secret.group, NOTHING).entries[SDS].get(secret.name)
@@ -162,19 +208,30 @@ class Quarantine:
         if owner.kind == "Secret" and secret not in self._shown and offered and offered.version == version:
             self._hold_back(frozenset((owner,)), words)
 
-    def _hold_back(self, objects: frozenset[Ref], words: str) -> None:
+    def _hold_back(self, objects: frozenset[Ref], words: str, *, entirely: bool = False) -> None:
         named = [str(each) for each in sorted(objects)]
         self._log.warning("held back, because an Envoy refuses it", objects=listed(named), error=words)
-        self._put((HoldBack(objects, words),))
+        self._put((HoldBack(objects, words, entirely),))
 
-    def _begin(self, table: Table, words: str) -> None:
-        offered, since = self._offered[table], self._proven.get(table, 0)
-        body = offered.entry.resource.body
+    def _suspect(self, table: Table, words: str) -> None:
+        """Hold back whoever may be the culprit; those who were suspected before are tried again, too."""
+        chosen = self._suspects(table, words)
+        if not chosen:
+            return
+        before = self._searches.pop(table, None)
+        others = before.suspects - chosen if before else frozenset[Ref]()
+        groups = [others, *_halves(chosen)] if others else _halves(chosen)
+        self._searches[table] = Search(chosen | others, frozenset(), groups)
+        self._hold_back(chosen, words, entirely=chosen <= self._held.keys())
+
+    def _suspects(self, table: Table, words: str) -> Routes:
+        """Choose from what changed since the table was taken: whom Envoy quotes, who was refused before."""
+        body, proven = self._offered[table].entry.resource.body, self._proven.get(table)
+        since = proven.number if proven else 0
         suspects = frozenset(ref for ref in authors(body) if self._changed.get(ref, 0) > since)
-        chosen = (suspects & blamed(body, words)) or suspects
-        if chosen:
-            self._searches[table] = Search(words, frozenset(), _halves(chosen))
-            self._hold_back(chosen, words)
+        fresh = suspects - self._held.keys()
+        quoted = suspects & blamed(body, words)
+        return quoted & fresh or fresh & self._once_refused or fresh or quoted or suspects
 
 
 def authors(body: bytes) -> Routes:

@@ -151,6 +151,7 @@ class Translator:
             _broken("needs", wanted, "Gateway"),
             *(supply.broken() for supply in self._supplies),
             _broken("status", told),
+            {f"relations of {ref}": Mistake(bug, ref) for ref, bug in self._world.mistakes.items()},
             {
                 _titled(*each): Mistake(bug, _subject(each[1]))
                 for each, bug in self._world.memory.faults().items()

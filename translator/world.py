@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Generic, TypeVar
 
 from translator.memo import Memory, query
-from translator.names import Name
+from translator.names import Name, Ref
 
 T = TypeVar("T")
 
@@ -36,6 +36,9 @@ class World:
     def __init__(self, indexes: Iterable[Index[Any]] = ()) -> None:
         """Begin empty, keeping these relations."""
         self.memory = Memory()
+        self.mistakes: dict[
+            Ref, Exception
+        ] = {}  # by the object that stayed as it was, as nobody can relate it
         self._objects: dict[type, dict[Name, Any]] = {}
         self._names: dict[type, list[Name]] = {}
         self._facts: dict[Fact[Any], Any] = {}
@@ -48,10 +51,21 @@ class World:
             self._members[index] = {}
 
     def put(self, kind: type[T], name: Name, thing: T | None) -> None:
-        """Set an object, or remove it by None; what was made from it turns stale."""
+        """Set an object, or remove it by None; what was made from it turns stale.
+
+        What a mistake of ours keeps from being related to others stays as it was, and is named in `mistakes`.
+        """
         objects = self._objects.setdefault(kind, {})
         before = objects.get(name)
+        self.mistakes.pop(Ref(kind.__name__, name), None)
         if before == thing:
+            return
+        try:
+            moves = [
+                (index, _keys(index, before) ^ _keys(index, thing)) for index in self._indexes.get(kind, ())
+            ]
+        except Exception as bug:  # noqa: BLE001  # our own mistake: this object stays as it was, all others go on
+            self.mistakes[Ref(kind.__name__, name)] = bug
             return
         if thing is None:
             del objects[name]
@@ -61,8 +75,8 @@ class World:
         if (before is None) != (thing is None):
             _toggle(self._names.setdefault(kind, []), name)
             self.memory.touch(_names, kind)
-        for index in self._indexes.get(kind, ()):
-            self._relate(index, name, before, thing)
+        for index, keys in moves:
+            self._relate(index, name, keys)
 
     def state(self, fact: Fact[T], value: T) -> None:
         """Set a fact; what was made from it turns stale."""
@@ -140,10 +154,9 @@ class World:
         points[:] = [point for point in points if self.memory.knows(_reached, fact, point)]
         self._asked[fact] = max(FEW, len(points))
 
-    def _relate(self, index: Index[T], name: Name, before: T | None, after: T | None) -> None:
-        old = frozenset(index.keys(before)) if before is not None else frozenset()
-        new = frozenset(index.keys(after)) if after is not None else frozenset()
-        for key in old ^ new:
+    def _relate(self, index: Index[Any], name: Name, keys: Iterable[Hashable]) -> None:
+        """Have a name join or leave what is found under each of these keys."""
+        for key in keys:
             members = self._members[index].setdefault(key, [])
             was_empty = not members
             _toggle(members, name)
@@ -152,6 +165,10 @@ class World:
             self.memory.touch(_found_names, index, key)
             if was_empty or not members:
                 self.memory.touch(_any_found, index, key)
+
+
+def _keys(index: Index[T], thing: T | None) -> frozenset[Hashable]:
+    return frozenset(index.keys(thing)) if thing is not None else frozenset()
 
 
 def _toggle(names: list[Name], name: Name) -> None:

@@ -37,7 +37,7 @@ class StandingGauges:
             gauges("legation_gateways", "Gateways of ours", "programmed", programmed),
             gauges("legation_findings", "What somebody should look at", "group", groups),
             gauges("legation_resources", "What is offered to Envoys", "type", offered),
-            gauge("legation_held_back_objects", "What an Envoy refuses as it is now", outcome.held_back),
+            gauge("legation_held_back_objects", "What an Envoy refuses as it is now", len(outcome.held_back)),
             gauge("legation_query_results", "Results that are remembered", outcome.effort.results),
             _degraded(degraded(outcome.snapshots)),
         )

@@ -70,11 +70,20 @@ class FaultyApi:
             "namespace": namespace,
             "labels": fields.pop("labels", {}),
             "ownerReferences": fields.pop("owners", []),
+            "generation": self._generation(key, fields),
             "resourceVersion": str(self.revision),
         }
         kind = "MODIFIED" if key in self.objects else "ADDED"
         self.objects[key] = {"apiVersion": "example.com/v1", "metadata": metadata, **fields}
         await self._note(key, kind, self.objects[key])
+
+    def _generation(self, key: Key, fields: dict[str, Json]) -> int:
+        """Count how often an object was changed in more than its status."""
+        if (before := self.objects.get(key)) is None:
+            return 1
+        known: int = before["metadata"]["generation"]  # type: ignore[call-overload, index, assignment]  # as we made it
+        spec, said = ({**each, "status": None} for each in (_fields(before), fields))
+        return known if spec == said else known + 1
 
     async def delete(self, name: str, plural: str = "widgets", namespace: str = "shop") -> None:
         """Delete an object."""

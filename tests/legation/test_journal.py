@@ -7,13 +7,18 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from legation import journal
 from legation.journal import LONG, Copy, Journal, News, NotUnderstoodError, messages
+from legation.quarantined import Held
 from legation.telling import Holding, Refused, Telling
+from translator.names import Name, Ref
 
 HELD = Telling(holdings=(Holding(newest=True, listeners=(("infra/edge:80", "v1"),)),))
 REFUSED = Telling(refused=(Refused("infra/edge:80", "type", "v2", "no"),))
+PAY = Ref("HTTPRoute", Name("shop", "pay"))
+KEPT = (Held(PAY, "before", "no such path"), Held(PAY, "after", "no such path", '{"spec": {}}'))
 MOMENTS = st.dictionaries(
     st.sampled_from(["infra/edge", "infra/inner", "shop/edge"]), st.sampled_from([HELD, REFUSED])
 )
@@ -34,6 +39,37 @@ def test_whatever_changes_a_copy_is_what_was_told_last(moments: list[dict[str, T
             copy.take(message)
         assert copy.tellings == moment
         before = moment
+
+
+@given(
+    st.lists(st.tuples(MOMENTS, st.dictionaries(st.sampled_from("abc"), st.sampled_from(KEPT))), min_size=1)
+)
+def test_a_copy_holds_back_what_was_told_last(
+    moments: list[tuple[dict[str, Telling], dict[str, Held]]],
+) -> None:
+    copy, before = Copy(), (journal.NOTHING, journal.NOBODY)
+    for told, held in moments:
+        for message in messages(before[0], told, "", (before[1], held)):
+            copy.take(message)
+        assert (copy.tellings, copy.held) == (told, held)
+        before = told, held
+
+
+def test_much_that_is_held_back_is_told_in_many_messages() -> None:
+    kept = structs.replace(KEPT[1], before="x" * 10_000)
+    held = {str(number): kept for number in range(300)}
+    told = list(messages({}, {}, "", ({}, held)))
+    assert len(told) > 2
+    assert copied(*told).held == held
+
+
+async def test_who_follows_is_told_when_only_what_is_held_back_changes() -> None:
+    kept = Journal()
+    async with asyncio.timeout(10), aclosing(kept.follow()) as following:
+        copy = copied(await anext(following))
+        kept.keep({}, {"a": KEPT[0]})
+        copy.take(await anext(following))
+        assert copy.held == {"a": KEPT[0]}
 
 
 def test_only_what_changed_is_written() -> None:

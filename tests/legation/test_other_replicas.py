@@ -10,12 +10,13 @@ from k8s_watch.reader import Reader
 from legation.channel.authority import make_root
 from legation.journal import Copy
 from legation.other_replicas import OtherReplicas, OwnService
+from legation.quarantined import Held
 from legation.telling import Telling
 from tests.k8s_watch.faulty_api import FaultyApi, serving
 from tests.k8s_watch.listener import reached, running
 from tests.legation.replicas import SERVER_NAME, WITHIN, Replica, day
 from tests.xds_server.honest_envoy import GROUP
-from translator.names import Name
+from translator.names import Name, Ref
 
 SLICES = "/apis/discovery.k8s.io/v1/namespaces/legation-system/endpointslices"
 
@@ -71,10 +72,12 @@ async def test_what_is_confided_is_told_to_whoever_follows(api: FaultyApi, tmp_p
     own = OwnService(Name("legation-system", "legation"), 18000)
     async with reached(api, tmp_path) as server, asyncio.timeout(WITHIN):
         here = OtherReplicas(own, Reader(server), tuple, lambda: None)
-        here.confide({GROUP: Telling()})
+        held = Held(Ref("HTTPRoute", Name("shop", "pay")), "what it says", "no such path")
+        here.confide({GROUP: Telling()}, {str(held.about): held})
         copy = Copy()
         copy.take(await anext(aiter(here.feed.told())))
     assert copy.tellings == {GROUP: Telling()}
+    assert list(copy.held.values()) == [held]
 
 
 async def _forgotten(here: OtherReplicas, api: FaultyApi, news: asyncio.Event) -> bool:

@@ -1,5 +1,6 @@
 """What only an Envoy refuses harms its author alone: it is found, named, held back, and tried again."""
 
+import re
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -8,7 +9,7 @@ import aiohttp
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec import structs
+from msgspec import Raw, structs
 
 from legation.addresses import HostPort
 from legation.bootstrap import Start, as_fields, bootstrap
@@ -42,40 +43,55 @@ SPARING = {"re2.max_program_size.error_level": 20, "re2.max_program_size.warn_le
 class Table:
     """A workbench with its quarantine, and an Envoy that takes no table with a certain path in it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *more: Object, may_have_others: bool = False) -> None:
         self.workbench = Workbench(asks_envoys=False)
         self.waiting: list[Batch] = []
-        self.quarantine = Quarantine(self.waiting.append)
+        self.quarantine = Quarantine(self.waiting.append, may_have_others=may_have_others)
         self.takes: Callable[[bytes], bool] = lambda body: POISON not in body
+        self.words = "no such path"
+        self.is_slow = False  # it answers only what is offered last
+        self.refused = 0
+        self.taken: list[bytes] = []
+        self.held = b""
+        self._last: str | None = None
+        self._refused: set[str] = set()
         world = world_of()
-        self.waiting.append([put(world.must(i.type, n)) for i in KINDS for n in world.names(i.type)])
+        there = [put(world.must(i.type, n)) for i in KINDS for n in world.names(i.type)]
+        self.waiting.append([*there, *map(put, more)])
         self.settle()
 
     def settle(self) -> None:
         """Work, offer and answer until nothing is left to be done."""
-        last: str | None = None
-        held: Entry | None = None
         for _ in range(MOST_ANSWERS):
             if not self.waiting:
                 break
-            outcome = self.workbench.work(self.waiting.pop(0))
-            self.quarantine.take(outcome)
-            self.counted = outcome.held_back
-            entry = outcome.snapshots["infra/shared"].entries[RDS][TABLE]
-            if entry.version != last:
-                last = entry.version
-                held = self._answer(entry) or held
+            self.outcome = self.workbench.work(self.waiting.pop(0))
+            self.quarantine.take(self.outcome)
+            self.counted = len(self.outcome.held_back)
+            entry = self.outcome.snapshots["infra/shared"].entries[RDS][TABLE]
+            if not self.is_slow or not self.waiting:
+                self._answer(entry)
         assert not self.waiting
-        assert held is not None
-        self.held = held.resource.body
 
-    def _answer(self, entry: Entry) -> Entry | None:
+    def _answer(self, entry: Entry) -> None:
+        """Answer as an Envoy does that is offered nothing that it has, or has refused."""
+        if entry.version in self._refused or entry.version == self._last:
+            return
         one, versions = Envoy("infra/shared", "envoy-1"), {TABLE: entry.version}
         if self.takes(entry.resource.body):
+            self._last, self.held = entry.version, entry.resource.body
+            self.taken.append(self.held)
+            self._refused.clear()
             self.quarantine.note(Accepted(one, RDS, versions))
-            return entry
-        self.quarantine.note(Rejected(one, RDS, versions, "no such path", isolated=True))
-        return None
+        else:
+            self._refused.add(entry.version)
+            self.refused += 1
+            self.quarantine.note(Rejected(one, RDS, versions, self.words, isolated=True))
+
+    def status(self, name: str) -> bytes:
+        """Return what a route says, without when."""
+        written = self.outcome.statuses[Ref("HTTPRoute", Name("evil", name))]
+        return re.sub(rb"[0-9T:-]{19}Z", b"2026-01-01T00:00:00Z", written)
 
     def change(self, *routes: Object) -> None:
         self.waiting.append([put(each) for each in routes])
@@ -83,6 +99,10 @@ class Table:
 
     def held_back(self) -> set[str]:
         return {name.name for name in self.workbench.world.names(HeldBack)}
+
+    def hear(self, other: "Table") -> None:
+        self.quarantine.hear(tuple(other.quarantine.told().values()), everybody=True)
+        self.settle()
 
 
 def put(thing: Object) -> Put:
@@ -128,6 +148,75 @@ def test_what_was_good_last_stays_however_often_the_author_tries() -> None:
     assert (table.held_back(), b"/first" in table.held) == (set(), False)
 
 
+def test_a_route_that_was_bad_twice_before_an_envoy_answered_keeps_no_other_from_changing() -> None:
+    table = Table()
+    table.waiting.append([put(saying("a", "/poison", 1))])
+    table.waiting.append([put(saying("a", "/poisonous", 2))])
+    table.is_slow = True
+    table.settle()
+    table.change(saying("b", "/good"))
+    assert (table.held_back(), b"/good" in table.held) == ({"a"}, True)
+
+
+def test_who_was_suspected_for_another_is_served_again() -> None:
+    table = Table()
+    table.words = "no such path '/innocent'"
+    table.change(saying("innocent", "/innocent"), saying("guilty", "/poison"))
+    assert (table.held_back(), b"/innocent" in table.held) == ({"guilty"}, True)
+
+
+def test_what_one_replica_holds_back_another_holds_back_until_it_changes() -> None:
+    here, there = Table(), Table()
+    there.takes = lambda _: True
+    for table in (here, there):
+        table.change(saying("a", "/first", 1))
+        table.change(saying("a", "/poison", 2))
+    assert (here.held_back(), there.held_back()) == ({"a"}, set())
+    there.hear(here)
+    assert (there.held_back(), there.counted, there.held) == ({"a"}, 1, here.held)
+    assert there.status("a") == here.status("a")
+    here.hear(there)
+    there.change(saying("a", "/repaired", 3))
+    assert (there.held_back(), b"/repaired" in there.held) == (set(), True)
+    there.hear(here)
+    assert there.held_back() == set(), "what is told is of another version"
+
+
+def test_what_is_told_before_its_version_is_known_holds_once_it_is() -> None:
+    here, there = Table(), Table()
+    for table in (here, there):
+        table.change(saying("a", "/first", 1))
+    here.change(saying("a", "/poison", 2))
+    there.takes = lambda _: True
+    there.hear(here)
+    assert there.held_back() == set()
+    there.change(saying("a", "/poison", 2))
+    assert (there.held_back(), there.held) == ({"a"}, here.held)
+
+
+def test_a_process_that_begins_anew_hears_what_a_route_said_before() -> None:
+    old = Table()
+    old.change(saying("a", "/first", 1))
+    old.change(saying("a", "/poison", 2))
+    new = Table(saying("a", "/poison", 2), may_have_others=True)
+    assert (new.held_back(), new.refused) == (set(), 1), "others may know more, and Envoy has what it had"
+    new.hear(old)
+    assert (new.held_back(), b"/first" in new.held) == ({"a"}, True)
+    last = Table(saying("a", "/poison", 2), may_have_others=True)
+    last.hear(new)
+    assert b"/first" in last.held, "it is handed on"
+
+
+def test_a_process_that_begins_anew_and_alone_suspects_first_who_was_refused_before() -> None:
+    status = Table(saying("bad", "/poison", 2)).status("bad")
+    bad = structs.replace(saying("bad", "/poison", 2), status=Raw(status))
+    good = [saying(f"good{n}", f"/good{n}/") for n in range(5)]
+    new = Table(bad, *good)
+    assert (new.held_back(), new.refused, POISON in new.held) == ({"bad"}, 1, False)
+    assert b"nothing of it is served" in new.status("bad"), "nobody knows what it said before"
+    assert all(f"/good{n}".encode() in body for body in new.taken for n in range(5))
+
+
 def shown(workbench: Workbench, batch: Batch) -> tuple[Outcome, Mapping[str, Entry]]:
     """Work, and return what is shown to clients of the shared Gateway."""
     outcome = workbench.work(batch)
@@ -154,13 +243,13 @@ def test_a_certificate_that_envoy_never_took_closes_only_its_own_listeners(*, wa
         return
     [batch] = waiting
     outcome, secrets = shown(workbench, batch)
-    assert (outcome.held_back, CERTIFICATE in secrets, OTHER_CERTIFICATE in secrets) == (1, False, True)
+    assert (len(outcome.held_back), CERTIFICATE in secrets, OTHER_CERTIFICATE in secrets) == (1, False, True)
     listener = outcome.snapshots["infra/shared"].entries[LDS]["infra/shared:443"].resource
     assert listener.secrets == ("certificate/evil/edge1", "certificate/infra/edge")
     status = outcome.statuses[Ref("ListenerSet", Name("evil", "showing"))]
     assert b"Secret evil/edge0 is refused by an Envoy (Failed to load certificate chain)" in status
     outcome, secrets = shown(workbench, tenant)
-    assert (outcome.held_back, CERTIFICATE in secrets) == (0, True)
+    assert (len(outcome.held_back), CERTIFICATE in secrets) == (0, True)
 
 
 async def test_an_envoy_that_refuses_one_tenants_pattern_goes_on_taking_all_others_changes(
@@ -180,7 +269,7 @@ async def test_an_envoy_that_refuses_one_tenants_pattern_goes_on_taking_all_othe
             legation_up(tmp_path, "--no-envoy", "--xds", f"{LOOPBACK}:{xds}")
         )
         await legation.logged("xDS port")
-        await stack.enter_async_context(running_envoy(sparing(xds)))
+        await stack.enter_async_context(running_envoy(sparing(start(xds))))
         await answers(port, "evil.example")
         await answers(port, "quiet.example")
         (tmp_path / "evil.yaml").write_text(bad)
@@ -195,9 +284,13 @@ async def test_an_envoy_that_refuses_one_tenants_pattern_goes_on_taking_all_othe
         assert await held_back_objects(legation) == "0.0"
 
 
-def sparing(xds: int) -> dict[str, object]:
+def start(xds: int) -> Start:
+    """Say who an Envoy of the Gateway is, and where it finds its control plane."""
+    return Start(Name("infra", "edge"), "edge-1", HostPort(LOOPBACK, xds), HostPort(LOOPBACK, 0))
+
+
+def sparing(start: Start) -> dict[str, object]:
     """Return our bootstrap for an Envoy that takes only short patterns."""
-    start = Start(Name("infra", "edge"), "edge-1", HostPort(LOOPBACK, xds), HostPort(LOOPBACK, 0))
     layers = {"layers": [{"name": "sparing", "staticLayer": SPARING}]}
     fields = {**as_fields(bootstrap(start)), "layeredRuntime": layers}
     return {key: value for key, value in fields.items() if key != "statsConfig"}
