@@ -79,7 +79,7 @@ class Notebook:
             return False
         self._judged[ref] = judged
         existing = self._written[ref] if before else _as_found(thing)
-        self._written[ref] = _merged(existing, status, Moment(now, judged.generation))
+        self._written[ref] = _merged(existing, status, Moment(now, judged.generation, newest))
         return True
 
 

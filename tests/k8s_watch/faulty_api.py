@@ -70,6 +70,7 @@ class FaultyApi:
             "namespace": namespace,
             "labels": fields.pop("labels", {}),
             "resourceVersion": str(self.revision),
+            "generation": fields.pop("generation", 0),
         }
         kind = "MODIFIED" if key in self.objects else "ADDED"
         self.objects[key] = {"apiVersion": "example.com/v1", "metadata": metadata, **fields}

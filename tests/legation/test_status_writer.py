@@ -15,6 +15,7 @@ from k8s_watch.list_watch import Pace
 from k8s_watch.writer import Writer
 from legation.notebook import Judged
 from legation.status_writer import StatusWriter, Wrote
+from legation.statuses import Moment, merged
 from tests.k8s_watch.faults import Json, refusing
 from tests.k8s_watch.faulty_api import SOON, FaultyApi, serving
 from tests.k8s_watch.listener import reached, running
@@ -184,6 +185,25 @@ async def test_a_route_that_is_nobodys_is_left_without_a_status(tmp_path: Path) 
         here.say(bare=Judged(RouteStatus(()), 1), store=ACCEPTED)
         await here.until_written("store")
         assert "status" not in here.api.objects[PLURAL, "shop", "bare"]
+
+
+@pytest.mark.parametrize(("newest", "observed"), [(1, 1), (2, 2)])
+async def test_what_was_judged_of_a_generation_is_kept_by_who_lags_only_if_there_is_that_generation(
+    tmp_path: Path, newest: int, observed: int
+) -> None:
+    async with scene(tmp_path, "store", "last") as here, running(here.statuses.run()):
+        entry = json.loads(merged(b"", ACCEPTED.status, Moment(NOW, 2)))["parents"][0]
+        await here.api.put("store", PLURAL, generation=newest, status={"parents": [THEIRS, entry]})
+        here.tell()
+        here.say(store=ACCEPTED, last=ACCEPTED)
+        await here.until_written("last")
+        await here.api.until(lambda: _observed(here.entries()[1]) == observed)
+
+
+def _observed(entry: Mapping[str, Json]) -> Json:
+    """Return which generation the only condition of an entry speaks of."""
+    [condition] = entry["conditions"]  # type: ignore[misc, union-attr]  # a list of conditions
+    return condition["observedGeneration"]  # type: ignore[call-overload, index]  # and each an object
 
 
 @pytest.mark.parametrize("code", [403, 409, 422, 429, 500])
