@@ -23,7 +23,7 @@ from legation.deliveries import Heard, delivery
 from legation.notebook import Judged, Notebook
 from legation.permissions import JUDGED
 from legation.proofs.audit_record import Changed, changed
-from legation.proofs.changes import Follower, ProofChanges, RootsChange, Served
+from legation.proofs.changes import Follower, ProofChanges, RootsChange, Used
 from legation.proxies.wanted import Wanted, wanted
 from legation.publish import Publisher
 from legation.quarantined import HoldBack, LetGo
@@ -100,7 +100,7 @@ class Outcome(Struct, frozen=True, eq=False):
     effort: Effort = Effort()
     records: tuple[Changed, ...] = ()  # what the batch changed of what backends prove
     roots: tuple[RootsChange, ...] = ()  # and of what is trusted
-    ends: Mapping[Served, datetime] = MappingProxyType({})
+    ends: Mapping[Used, datetime] = MappingProxyType({})
     cause: Cause | None = None  # if a source had news
     held_back: int = 0  # routes and Secrets, because an Envoy refuses them
 
@@ -122,7 +122,7 @@ class Workbench:
         self._keeps_what_is_written = keeps_what_is_written
         self._translator = Translator(self.world)
         self._publisher = Publisher()
-        self._follower = Follower()
+        self._follower = Follower(self.world)
         self._notebook = Notebook()
         self._told = Told()
         self._proxies: Table[Wanted | None] = Table(self.world.memory, wanted)
@@ -196,16 +196,10 @@ class Workbench:
         """Say what differs in what is proved; a mistake of ours there costs lines of the record only."""
         try:
             found = self._follower.take(self._publisher.moves, gateways)
-            self._follower.forget(self._gone(batch))
-            return found, changed(self.world, found.hops, batch, datetime.now(UTC)), {}
+            flaws = {f"trust of {ref}": Mistake(bug, ref) for ref, bug in found.broken.items()}
+            return found, changed(self.world, found.hops, batch, datetime.now(UTC)), flaws
         except Exception as bug:  # noqa: BLE001  # nobody is served less for it
             return ProofChanges(ends=self._last.ends), (), {"the audit record": Mistake(bug)}
-
-    def _gone(self, batch: Batch) -> frozenset[Ref]:
-        """Name the objects that a batch took away."""
-        taken = (each for each in batch if isinstance(each, Put) and each.thing is None)
-        gone = (each for each in taken if self.world.standing(each.kind, each.name) is None)
-        return frozenset(Ref(each.kind.__name__, each.name) for each in gone)
 
     def _doubts(self, gateways: Mapping[Name, Resources]) -> bool:
         """Call no Gateway programmed whose listeners are others than those its Envoys took."""

@@ -33,7 +33,7 @@ Append = Callable[[bytes], None]
 
 
 class Unled:
-    """What changed while this replica did not lead, for as long as nobody may have led; so much at the most."""
+    """What changed while this replica did not lead, and may be in nobody's record; so much at the most."""
 
     def __init__(self) -> None:
         """Begin with nothing."""

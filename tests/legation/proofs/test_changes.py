@@ -1,5 +1,6 @@
 """What a batch changes of what backends must prove is told once, with its cause, and costs what moved."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
@@ -12,19 +13,21 @@ from legation.change import Put, Stated
 from legation.manifests import read_manifests
 from legation.proofs import changes
 from legation.proofs.audit_record import Began, Changed, Strength, Weak, beginning, line, read_line
-from legation.proofs.changes import Served
+from legation.proofs.changes import Used
 from legation.proofs.hops import audited
+from legation.proofs.trust_news import words
 from legation.pump import Change, Outcome, Workbench, the_time
 from tests import worlds
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from tests.legation.proofs.test_hops import PERMIT, WEAK, led_to
-from tests.legation.proofs.test_trust import config_map
+from tests.legation.proofs.test_trust import EDGE, SECURE, config_map, tls_secret
 from tests.pki import Authority
 from tests.worlds import puts, working
 from translator.envoy.proofs import Grade, Proof
 from translator.names import Name, Ref
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.config_map import ConfigMap
+from translator.objects.http_route import HTTPRoute
 from translator.objects.kinds import name_of
 from translator.rules.certificates import NOW
 
@@ -76,6 +79,8 @@ def only(outcome: Outcome) -> Changed:
 
 
 ROOTS = Ref("ConfigMap", Name("shop", "roots"))
+TLS = Ref("BackendTLSPolicy", Name("shop", "tls"))
+REFERENCES = 'caCertificateRefs: [{group: "", kind: ConfigMap, name: roots}]'
 GONE = Put(BackendTLSPolicy, Name("shop", "tls"), None)
 
 
@@ -135,10 +140,61 @@ def test_roots_that_are_lost_for_a_while_are_compared_with_those_that_come() -> 
     refused = put(Put(ConfigMap, ROOTS.name, None))
     assert only(refused).why == "CaChanged"
     assert only(refused).after is not None
-    assert refused.roots == ()
-    back = put(config_map("roots", NEW.pem))
-    [change] = back.roots
-    assert [each.subject for each in (*change.added, *change.removed)] == ["CN=new", "CN=old"]
+    assert told_of(refused) == ["trusts from now on nobody", "no longer trusts CN=old"]
+    assert told_of(put(config_map("roots", NEW.pem))) == ["trusts from now on CN=new"]
+
+
+def told_of(outcome: Outcome) -> list[str]:
+    """Return what is said of the only change of trust, without fingerprints."""
+    [change] = outcome.roots
+    return re.sub(r" \(SHA-256 \w+\)", "", words(change)).split("; ")
+
+
+@pytest.mark.parametrize(
+    ("other", "now", "formerly"),
+    [
+        ("wellKnownCACertificates: System", "the roots of Envoy's machine", "the roots of Envoy's machine"),
+        ("wellKnownCACertificates: legation.dev/pinned", "pins alone", "pins alone"),
+        (
+            "wellKnownCACertificates: legation.dev/insecure-skip-verification",
+            "whoever answers, where that is permitted",
+            "whoever answers, where that is permitted",
+        ),
+        ("wellKnownCACertificates: example.com/roots", "nobody", ""),
+    ],
+)
+def test_roots_that_give_way_to_another_kind_of_trust_or_take_its_place_are_told(
+    other: str, now: str, formerly: str
+) -> None:
+    pins = f"legation.dev/pinned-certificate-sha256: {'ab' * 32}"
+    put = begun(config_map("roots", OLD.pem), policy(options=pins))
+    changed = policy(options=pins).replace(REFERENCES, other)
+    assert told_of(put(changed)) == [f"trusts from now on {now}", "no longer trusts CN=old"]
+    back = [f"no longer trusts {formerly}"] if formerly else []
+    assert told_of(put(policy(options=pins))) == ["trusts from now on CN=old", *back]
+
+
+def test_what_somebody_trusts_who_was_not_known_before_is_no_change() -> None:
+    put = begun()
+    assert put(config_map("roots", OLD.pem), policy()).roots == ()
+    assert put(GONE).roots == ()
+
+
+def test_roots_that_prove_clients_are_told_by_port() -> None:
+    roots = [config_map("roots", each.pem).replace("shop", "infra") for each in (OLD, NEW)]
+    asked = f"{{port: 443, tls: {{validation: {{{REFERENCES}}}}}}}"
+    asks = f"{SECURE}  tls: {{frontend: {{default: {{}}, perPort: [{asked}]}}}}\n"
+    put = begun(tls_secret(EDGE), roots[0])
+    assert put(SECURE).roots == ()
+    assert told_of(put(asks)) == ["for clients of port 443, trusts from now on CN=old"]
+    outcome = put(roots[1])
+    assert told_of(outcome) == [
+        "for clients of port 443, trusts from now on CN=new",
+        "no longer trusts CN=old",
+    ]
+    edge = Name("infra", "edge")
+    assert outcome.ends.keys() == {Used("infra/edge", Ref(kind, edge)) for kind in ("Gateway", "Secret")}
+    assert told_of(put(SECURE))[-1] == "no longer trusts CN=new"
 
 
 def test_a_policy_made_anew_owes_nothing_to_the_one_of_its_name() -> None:
@@ -183,10 +239,35 @@ def test_a_change_of_an_endpoint_changes_no_proof_and_reads_none() -> None:
 
 def test_the_soonest_end_of_what_is_served_is_known() -> None:
     put = begun(config_map("roots", BRIEF.pem, OLD.pem), policy())
-    assert put(config_map("roots", BRIEF.pem)).ends == {
-        Served("infra/edge", "trust/shop/tls"): datetime(2040, 1, 1, tzinfo=UTC)
+    end = {Used("infra/edge", TLS): datetime(2040, 1, 1, tzinfo=UTC)}
+    assert put(config_map("roots", BRIEF.pem)).ends == end
+    assert put(route("more", "pay", parent="inner")).ends == end | {
+        Used("infra/inner", TLS): datetime(2040, 1, 1, tzinfo=UTC)
     }
+    assert put(Put(HTTPRoute, Name("shop", "more"), None)).ends == end
     assert put(GONE).ends == {}
+
+
+@pytest.mark.parametrize("beside", [(), (LONG.pem,)])
+def test_an_end_that_has_passed_is_known_until_nothing_refers_to_that_root(beside: tuple[str, ...]) -> None:
+    put = begun(config_map("roots", BRIEF.pem, *beside), policy())
+    ended = put(Stated(NOW, datetime(2041, 1, 1, tzinfo=UTC)))
+    assert ended.ends == {Used("infra/edge", TLS): datetime(2040, 1, 1, tzinfo=UTC)}
+    assert put(config_map("roots", LONG.pem)).ends == {
+        Used("infra/edge", TLS): datetime(2050, 1, 1, tzinfo=UTC)
+    }
+
+
+def test_an_end_that_passed_before_we_began_is_known() -> None:
+    bench = Workbench(asks_envoys=False)
+    now = Stated(NOW, datetime(2041, 1, 1, tzinfo=UTC))
+    outcome = bench.work(
+        [
+            now,
+            *puts_of(together(EVERYTHING, config_map("roots", BRIEF.pem), policy())),
+        ]
+    )
+    assert outcome.ends == {Used("infra/edge", TLS): datetime(2040, 1, 1, tzinfo=UTC)}
 
 
 def test_a_mistake_of_ours_costs_lines_of_the_record_and_nothing_that_is_served(
