@@ -21,7 +21,7 @@ from tests.k8s_watch.faulty_api import SOON, FaultyApi, serving
 from tests.k8s_watch.listener import reached, running
 from translator.names import Name, Ref
 from translator.objects.http_route import HTTPRoute
-from translator.objects.meta import ObjectMeta
+from translator.objects.provenance import TracedMeta
 from translator.objects.secret import Secret
 from translator.rules.gateways import CONTROLLER
 from translator.rules.status import ParentRef, ParentStatus, RouteStatus
@@ -259,6 +259,6 @@ async def test_of_objects_that_are_gone_nothing_is_left_whatever_became_of_their
 
 async def test_of_kinds_that_get_no_status_nothing_is_kept(tmp_path: Path) -> None:
     async with scene(tmp_path) as here:
-        secret = Secret(ObjectMeta("a", "shop"))
+        secret = Secret(TracedMeta("a", "shop"))
         here.statuses.overhear(Secret, [Put(ObjectName("shop", "a"), "7", secret)])
         assert here.statuses._seen == {}

@@ -14,7 +14,7 @@ import pytest
 
 from legation.proofs import audit_log
 from legation.proofs.audit_log import MOST_INHERITED, MOST_WAITING, AppendedFile, AuditLog, appending
-from legation.proofs.audit_record import Began, Cause, Changed, Policy, Strength, Weak, line, read_line
+from legation.proofs.audit_record import Began, Cause, Changed, Edit, Policy, Strength, Weak, line, read_line
 from legation.pump import Outcome
 from tests.looking import eventually
 from tests.pages.blocks import blocks
@@ -184,6 +184,7 @@ def fields(heading: str) -> set[str]:
     [
         ("## `changed`", Changed),
         ("In `policy`:", Policy),
+        ("In each of `because`:", Edit),
         ("In `before` and `after`", Strength),
         ("## `began`", Began),
         ("followed by a line `weak`", Weak),
