@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from sys import intern
 
 import msgspec
 from msgspec import Raw
@@ -63,7 +64,9 @@ class TracedMeta(ObjectMeta, frozen=True, eq=False):
         if not noted:
             return ()
         last = max(noted, key=lambda each: each.time.timestamp() if each.time else 0.0)
-        return (FieldManager(last.manager, last.operation, last.time),)
+        return (
+            FieldManager(intern(last.manager), intern(last.operation), last.time),
+        )  # few have many objects
 
     def _wrote(self, writer: FieldManager) -> bool:
         fields = writer.fields_v1
