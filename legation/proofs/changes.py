@@ -4,11 +4,10 @@ Costs what moved: a cluster or a trust that is the same object as before is not 
 are. All that is kept is which clusters go by which trust and by whose word, and when what is in use ends.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -27,6 +26,7 @@ from translator.world import World
 Named = Mapping[str, Mapping[str, Resource]]  # by type
 Moved = Mapping[str, Move]
 NOT_MOVED: Moved = MappingProxyType({})
+K = TypeVar("K")
 SHOWN = "certificate/"  # what is shown to others begins so, and proves nothing to us
 
 
@@ -94,6 +94,9 @@ class Follower:
     def take(self, moves: Moves, now: Mapping[Name, Resources]) -> ProofChanges:
         """Say what a batch changed."""
         reading = Reading()
+        creeds = self._believed()
+        roots, self._known = tuple(_roots(self._known, creeds)), creeds.values
+        ends = self._ends.take(moves, creeds, reading)
         hops: list[HopChange] = []
         for gateway, moved in moves.items():
             self._follow(gateway, moved.get(CLUSTER, NOT_MOVED))
@@ -102,16 +105,18 @@ class Follower:
                 trusts = Trusts(moved.get(SECRET, NOT_MOVED), served.get(SECRET, {}), reading)
                 hops += _hops(gateway, self._affected(gateway, moved, served), trusts)
         self._begun = True
+        return ProofChanges(tuple(hops), roots, ends, creeds.broken)
+
+    def _believed(self) -> Rows[Creed]:
         everybody = self._believers.keep(frozenset({ALL}), self._world).values.get(ALL, frozenset())
         creeds = self._creeds.keep(everybody, self._world)
         self._world.memory.sweep()
-        roots, self._known = tuple(_roots(self._known, creeds)), creeds.values
-        return ProofChanges(tuple(hops), roots, self._ends.take(moves, creeds, reading), creeds.broken)
+        return creeds
 
     def _follow(self, gateway: str, clusters: Moved) -> None:
         for name, (before, after) in clusters.items():
             for secret in before.secrets if before else ():
-                self._let_go(gateway, secret, name)
+                _discard(self._users, (gateway, secret), name)
             for secret in after.secrets if after else ():
                 self._users.setdefault((gateway, secret), set()).add(name)
 
@@ -123,19 +128,13 @@ class Follower:
         same = {name: made for name in sorted(users - clusters.keys()) if (made := served[CLUSTER].get(name))}
         return {**{name: Move(made, made) for name, made in same.items()}, **clusters}
 
-    def _let_go(self, gateway: str, secret: str, cluster: str) -> None:
-        users = self._users.get((gateway, secret), set())
-        users.discard(cluster)
-        if not users:
-            self._users.pop((gateway, secret), None)
-
 
 class Ends:
     """When the first certificate ends, or has ended, of each object that a Gateway's Envoys go by."""
 
     def __init__(self) -> None:
         """Begin with nothing in use."""
-        self._clusters: Counter[Used] = Counter()  # how many go by the word of an object
+        self._clusters: dict[Used, set[str]] = {}  # that go by the word of an object
         self._gateways: dict[Ref, set[str]] = {}  # where any does
         self._ends: Mapping[Used, datetime] = MappingProxyType({})
 
@@ -150,22 +149,22 @@ class Ends:
         return self._ends
 
     def _moved(self, gateway: str, moved: Mapping[str, Moved]) -> Iterator[Used]:
-        """Count clusters by whose word they are, and name who won or lost some."""
+        """Take in by whose word clusters are that came or went, and name whose they are."""
         for name, (before, after) in moved.get(CLUSTER, NOT_MOVED).items():
             owner = believer_of(name)
             if owner is not None and (before is None) != (after is None):
-                yield self._count(Used(gateway, owner), 1 if before is None else -1)
+                used = Used(gateway, owner)
+                self._note(used, name) if after else self._let_go(used, name)
+                yield used
 
-    def _count(self, used: Used, more: int) -> Used:
-        self._clusters[used] += more
-        if self._clusters[used]:
-            self._gateways.setdefault(used.owner, set()).add(used.gateway)
-        else:
-            del self._clusters[used]
-            self._gateways[used.owner].discard(used.gateway)
-            if not self._gateways[used.owner]:
-                del self._gateways[used.owner]
-        return used
+    def _note(self, used: Used, cluster: str) -> None:
+        self._clusters.setdefault(used, set()).add(cluster)
+        self._gateways.setdefault(used.owner, set()).add(used.gateway)
+
+    def _let_go(self, used: Used, cluster: str) -> None:
+        _discard(self._clusters, used, cluster)
+        if used not in self._clusters:
+            _discard(self._gateways, used.owner, used.gateway)
 
     def _where(self, owner: Ref) -> Iterable[str]:
         return (str(owner.name),) if owner.kind == "Gateway" else self._gateways.get(owner, ())
@@ -173,6 +172,14 @@ class Ends:
     def _until(self, used: Used, creeds: Rows[Creed]) -> datetime | None:
         found = creeds.values.get(used.owner) if used.gateway in self._where(used.owner) else None
         return found.until if found else None
+
+
+def _discard(sets: dict[K, set[str]], key: K, member: str) -> None:
+    """Take a member out of a set, and the set away with its last one."""
+    members = sets.get(key, set())
+    members.discard(member)
+    if not members:
+        sets.pop(key, None)
 
 
 def _shown(moves: Moves, reading: "Reading") -> Iterator[tuple[Used, datetime | None]]:

@@ -37,12 +37,15 @@ from tests.legation.proofs.test_trust import EDGE, SECURE, config_map, tls_secre
 from tests.pki import Authority
 from tests.worlds import puts, working
 from translator.envoy.proofs import Grade, Proof
+from translator.memo import query
 from translator.names import Name, Ref
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.config_map import ConfigMap
 from translator.objects.http_route import HTTPRoute
 from translator.objects.kinds import as_manifest, name_of
 from translator.rules.certificates import NOW
+from translator.rules.creed import Creed
+from translator.world import World
 
 OLD, NEW = Authority("old"), Authority("new")
 BRIEF = Authority(
@@ -390,6 +393,21 @@ def test_a_mistake_of_ours_costs_lines_of_the_record_and_nothing_that_is_served(
     after = put(policy("third.internal"))
     assert not after.broken
     assert only(after).after is not None
+
+
+def test_a_mistake_of_ours_about_somebodys_trust_is_named_and_costs_nothing_that_is_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    @query
+    def mistaken(_world: World, _owner: Ref) -> Creed:
+        raise KeyError("roots")  # noqa: EM101  # as a mistake of ours would
+
+    monkeypatch.setattr(changes, "creed", mistaken)
+    bench = Workbench(asks_envoys=False)
+    texts = together(EVERYTHING, config_map("roots", OLD.pem), policy())
+    outcome = bench.work([the_time(), *puts_of(texts)])
+    assert f"trust of {TLS}" in outcome.broken
+    assert {each.proof.grade for each in audited(outcome.snapshots)} == {Grade.VERIFIED}
 
 
 def test_a_record_begins_with_counts_and_names_what_is_weak() -> None:
