@@ -73,9 +73,7 @@ class ProofChanges(Struct, frozen=True):
     hops: tuple[HopChange, ...] = ()
     roots: tuple[RootsChange, ...] = ()
     ends: Mapping[Used, datetime] = MappingProxyType({})
-    broken: Mapping[Ref, Exception] = MappingProxyType(
-        {}
-    )  # mistakes of ours, by whose trust stayed as it was
+    broken: Mapping[Ref, Exception] = MappingProxyType({})  # mistakes of ours, by whose trust it was
 
 
 class Follower:
@@ -188,10 +186,8 @@ def _shown(moves: Moves, reading: "Reading") -> Iterator[tuple[Used, datetime | 
         for name, move in moved.get(SECRET, NOT_MOVED).items():
             if name.startswith(SHOWN):
                 chain = reading.anchors(certificates_in(move.after.body)) if move.after else {}
-                yield (
-                    Used(gateway, owner_of(name)),
-                    min((each.until for each in chain.values()), default=None),
-                )
+                until = min((each.until for each in chain.values()), default=None)
+                yield Used(gateway, owner_of(name)), until
 
 
 def _roots(before: Mapping[Ref, Creed], creeds: Rows[Creed]) -> Iterator[RootsChange]:
