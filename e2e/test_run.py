@@ -4,6 +4,7 @@ import asyncio
 import json
 import signal
 import ssl
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from http import HTTPStatus
@@ -19,8 +20,9 @@ from e2e.cluster.network import NODE_ADDRESS
 from e2e.cluster.own import Own
 from e2e.kubectl import WITHIN, apply, kubectl, read
 from e2e.outages import away
+from tests.collector import attributes, collecting_over_http, is_whole, traced
 from tests.legation.running import Legation, free_port, run
-from tests.loopback import ask
+from tests.loopback import LOOPBACK, ask
 from tests.pki import Authority
 from tests.real_envoy import running_envoy, until
 
@@ -248,6 +250,38 @@ async def test_traffic_goes_on_and_a_new_envoy_is_served_while_the_api_server_is
             await answers(port, 200)
             gateway(shop, "marker", free_port())
             await told(lambda: accepted(shop, "marker") == ("True", 1))
+
+
+async def test_one_change_at_the_api_server_is_one_trace_up_to_envoys_answer(
+    shop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority, port, xds = Authority("pay"), free_port(), free_port()
+    gateway(shop, "edge", port)
+    trust(shop, authority)
+    async with collecting_over_http() as collector, paid(authority, tmp_path) as backend:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{LOOPBACK}:{collector.port}")
+        pay(shop, backend)
+        async with replica(shop, xds), running_envoy(await bootstrap(shop, xds), wait_ready=False):
+            await answers(port, 200)
+            before = time.time_ns()
+            about = f"HTTPRoute {shop}/pay@{await asyncio.to_thread(rehosted, shop)}"
+            parts = await traced(collector, lambda objects: about in objects, WITHIN)
+    change, push = attributes(parts["change"]), attributes(parts["push RouteConfiguration"])
+    assert change["legation.answer"] == "accepted"
+    assert (push["legation.gateway"], push["legation.answer"]) == (f"{shop}/edge", "ACK")
+    assert {"wait", "translate", "publish"} <= parts.keys()
+    assert is_whole(parts)
+    assert (
+        before <= parts["change"].start_time_unix_nano <= parts["change"].end_time_unix_nano <= time.time_ns()
+    )
+
+
+def rehosted(namespace: str) -> str:
+    """Give the route another hostname; return the version that this makes."""
+    patch = json.dumps({"spec": {"hostnames": ["other.test"]}})
+    place = ("httproute", "pay", "--namespace", namespace)
+    made = json.loads(kubectl("patch", *place, "--type=merge", "--patch", patch, "--output=json"))
+    return str(made["metadata"]["resourceVersion"])
 
 
 @pytest.mark.usefixtures("cluster")

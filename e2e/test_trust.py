@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from e2e.beside import gateway, replica, told
-from e2e.kubectl import apply, kubectl, read
+from e2e.beside import CRD, gateway, replica, told
+from e2e.kubectl import apply, kubectl, read, wait_for
 from e2e.test_events import events
 from e2e.test_run import CLASS, accepted
-from legation.proofs.audit_record import Began, Cause, Changed, Record, read_line
+from legation.proofs.audit_record import Began, Cause, Changed, Edit, Record, read_line
 from tests.legation.running import free_port
 from tests.pki import Authority
 from translator.envoy.proofs import Grade
@@ -90,7 +90,7 @@ def records(path: Path) -> list[Record]:
 
 
 def changes(path: Path) -> list[Changed]:
-    return [each for each in records(path) if isinstance(each, Changed) and each.cluster.endswith("+pay")]
+    return [each for each in records(path) if isinstance(each, Changed) and "+pay" in each.cluster]
 
 
 async def test_what_ends_soon_is_told_once_by_all_replicas_and_not_of_what_takes_its_place(shop: str) -> None:
@@ -139,7 +139,7 @@ async def test_a_change_of_roots_is_told_by_subject_and_fingerprint_and_recorded
     first, *_, last = changes(path)
     assert first.before is not None
     assert first.before.grade is Grade.CLEARTEXT
-    assert (last.why, last.because) == (Cause.CA_CHANGED, (f"ConfigMap {shop}/pay",))
+    assert (last.why, last.because) == (Cause.CA_CHANGED, (noted(shop, "ConfigMap", "pay"),))
     assert last.policy is not None
     assert last.policy.manager.startswith("kubectl")
     assert (last.policy.operation, last.policy.generation) == ("Update", 1)
@@ -147,6 +147,94 @@ async def test_a_change_of_roots_is_told_by_subject_and_fingerprint_and_recorded
     assert b"-----" not in path.read_bytes()
 
 
+def noted(namespace: str, kind: str, name: str) -> Edit:
+    """Return what the API server itself notes of an object's only writer."""
+    found = read(kind, name, "--show-managed-fields", "--namespace", namespace)["metadata"]
+    [writer] = found["managedFields"]
+    return Edit(
+        f"{kind} {namespace}/{name}",
+        generation=found.get("generation", 0),
+        resource_version=found["resourceVersion"],
+        manager=writer["manager"],
+        operation=writer["operation"],
+        written=datetime.fromisoformat(writer["time"]),
+    )
+
+
 def _proves(path: Path, fingerprints: tuple[str, ...]) -> bool:
     after = changes(path)[-1].after
     return after is not None and after.fingerprints == fingerprints
+
+
+PERMITTING = Template("""
+apiVersion: legation.dev/v1alpha1
+kind: GatewayParameters
+metadata: {name: lab}
+spec: {backendTLS: {insecureVerification: $permission, namespaceSelector: {matchLabels: {env: dev}}}}
+""")
+PERMITTED = Template("""
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: edge}
+spec:
+  gatewayClassName: $namespace
+  infrastructure: {parametersRef: {group: legation.dev, kind: GatewayParameters, name: lab}}
+  listeners: [{name: http, port: 80, protocol: HTTP}]
+""")
+UNVERIFIED = """
+apiVersion: gateway.networking.k8s.io/v1
+kind: BackendTLSPolicy
+metadata: {name: pay}
+spec:
+  targetRefs: [{group: "", kind: Service, name: pay}]
+  validation: {hostname: pay.internal, wellKnownCACertificates: legation.dev/insecure-skip-verification}
+"""
+
+
+def applied_by(manager: str, namespace: str, manifest: str) -> None:
+    """Apply a manifest under the name of somebody else."""
+    named = ("--server-side", "--force-conflicts", f"--field-manager={manager}")
+    kubectl("apply", *named, "--namespace", namespace, "--filename=-", given=manifest)
+
+
+async def test_who_permits_takes_back_and_selects_is_recorded_with_name_and_time(
+    shop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kubectl("apply", "--server-side", "--filename", str(CRD))
+    wait_for("default", "condition=Established", "crd/gatewayparameters.legation.dev")
+    path = tmp_path / "audit"
+    monkeypatch.setenv("LEGATION_AUDIT_LOG", str(path))
+    kubectl("label", "namespace", shop, "env=dev", "--field-manager=clerk")
+    applied_by("officer", shop, PERMITTING.substitute(permission="Forbid"))
+    apply(shop, PERMITTED.substitute(namespace=shop))
+    apply(shop, HOP.substitute(name="pay") + "---" + UNVERIFIED)
+    async with replica(shop, free_port()):
+        await told(lambda: any(isinstance(each, Began) for each in records(path)))
+        applied_by("mallory", shop, PERMITTING.substitute(permission="Permit"))
+        permitted = await permission(path, Grade.UNVERIFIED)
+        applied_by("officer", shop, PERMITTING.substitute(permission="Forbid"))
+        withdrawn = await permission(path, Grade.REFUSED)
+        applied_by("mallory", shop, PERMITTING.substitute(permission="Permit"))
+        await permission(path, Grade.UNVERIFIED)
+        kubectl("label", "namespace", shop, "--overwrite", "env=prod", "--field-manager=auditor")
+        moved = await permission(path, Grade.REFUSED)
+    parameters = f"GatewayParameters {shop}/lab"
+    assert (permitted.object, permitted.manager, permitted.generation) == (parameters, "mallory", 2)
+    assert (withdrawn.object, withdrawn.manager, withdrawn.generation) == (parameters, "officer", 3)
+    assert (moved.object, moved.manager, moved.operation) == (f"Namespace {shop}", "auditor", "Update")
+    assert all(each.written and each.resource_version for each in (permitted, withdrawn, moved))
+
+
+async def permission(path: Path, grade: Grade) -> Edit:
+    """Wait until the newest record says that something is proved so well, and return why."""
+
+    def found() -> Changed | None:
+        last = changes(path)[-1:]
+        return last[0] if last and last[0].after and last[0].after.grade is grade else None
+
+    await told(found)
+    last = found()
+    assert last is not None
+    assert last.why is Cause.PERMISSION_CHANGED
+    [edit] = last.because
+    return edit

@@ -23,10 +23,11 @@ LONGEST_NAME = 253
 
 
 class Status(Struct, frozen=True):
-    """An object's status as it was at a version; empty where it had none."""
+    """An object's status as it was at a version, empty where it had none, and its generation then."""
 
     version: str
     status: bytes
+    generation: int = 0
 
 
 class Written(Struct, frozen=True):
@@ -62,7 +63,12 @@ class Happening(Struct, frozen=True):
     once: bool = False
 
 
+class _Metadata(Struct, frozen=True):
+    generation: int = 0
+
+
 class _Object(Struct, frozen=True):
+    metadata: _Metadata = _Metadata()
     status: Raw = Raw(b"{}")
 
 
@@ -84,7 +90,7 @@ class Writer:
         self._instance = socket.gethostname()[:128]
 
     async def write_status(
-        self, place: Place, make: Callable[[bytes], bytes], known: Status | None = None
+        self, place: Place, make: Callable[[Status], bytes], known: Status | None = None
     ) -> Outcome:
         """Make an object's status from the one it has.
 
@@ -96,8 +102,8 @@ class Writer:
                 found = await self.read(place)
                 if not isinstance(found, Item):
                     return found
-                known = Status(found.version, bytes(msgspec.json.decode(found.body, type=_Object).status))
-            outcome = await self._patch_status(place, known, make(known.status))
+                known = _status(found)
+            outcome = await self._patch_status(place, known, make(known))
             if not _is_conflict(outcome):
                 return outcome
             known = None
@@ -218,6 +224,11 @@ def _now() -> str:
 
 def _is_conflict(outcome: Outcome) -> bool:
     return isinstance(outcome, Failed) and outcome.code == CONFLICT
+
+
+def _status(found: Item) -> Status:
+    thing = msgspec.json.decode(found.body, type=_Object)
+    return Status(found.version, bytes(thing.status), thing.metadata.generation)
 
 
 def _fields(status: bytes) -> Fields:

@@ -17,7 +17,7 @@ from legation.manifests import Loaded, Place, Problem, read_manifests
 from translator.names import Name, Ref
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.kinds import KINDS, Object, kind_of, name_of
-from translator.objects.provenance import written_in
+from translator.objects.provenance import TracedMeta, written_in
 
 Key = tuple[type, Name]
 
@@ -149,7 +149,7 @@ def _is_same(one: Ref, about: Ref) -> bool:
 
 def _traced(thing: Object, path: str) -> Object:
     """Note the file as what wrote an object of which that is told."""
-    if not isinstance(thing, BackendTLSPolicy):
+    if not isinstance(thing.metadata, TracedMeta):
         return thing
     return replace(thing, metadata=replace(thing.metadata, managed_fields=written_in(path)))
 

@@ -84,7 +84,7 @@ class Notebook:
         if before is not None and before.status is status and before.generation == judged.generation:
             return False
         existing = self._written[ref] if before else _as_found(thing)
-        self._written[ref] = _merged(existing, status, Moment(now, judged.generation))
+        self._written[ref] = _merged(existing, status, Moment(now, judged.generation, newest))
         self._judged[ref] = judged
         return True
 

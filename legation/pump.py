@@ -27,7 +27,7 @@ from legation.permissions import JUDGED
 from legation.pods.wanted import Pods
 from legation.pods.wanted import wanted as wanted_pods
 from legation.proofs.audit_record import Changed, changed
-from legation.proofs.changes import Follower, ProofChanges, RootsChange, Served
+from legation.proofs.changes import Follower, ProofChanges, RootsChange, Used
 from legation.proxies.wanted import Wanted, wanted
 from legation.publish import Publisher
 from legation.quarantined import Elsewhere, Held, HoldBack, LetGo
@@ -104,7 +104,7 @@ class Outcome(Struct, frozen=True, eq=False):
     effort: Effort = Effort()
     records: tuple[Changed, ...] = ()  # what the batch changed of what backends prove
     roots: tuple[RootsChange, ...] = ()  # and of what is trusted
-    ends: Mapping[Served, datetime] = MappingProxyType({})
+    ends: Mapping[Used, datetime] = MappingProxyType({})
     cause: Cause | None = None  # if a source had news
     held_back: Mapping[Ref, Held] = MappingProxyType({})  # because an Envoy refuses them
     once_refused: frozenset[Ref] = frozenset()  # routes of which that was said before we began
@@ -127,7 +127,7 @@ class Workbench:
         self._keeps_what_is_written = keeps_what_is_written
         self._translator = Translator(self.world)
         self._publisher = Publisher()
-        self._follower = Follower()
+        self._follower = Follower(self.world)
         self._alarm = Alarm()
         self._notebook = Notebook(self._alarm)
         self._custody = Custody(self.world)
@@ -181,11 +181,12 @@ class Workbench:
         self._news |= kept.news
         snapshots = self._publisher.snapshots(translation.gateways)
         found, records = self._compared(batch, translation.gateways)
+        flaws = {f"trust of {ref}": Mistake(bug, ref) for ref, bug in found.broken.items()}
         took = time.monotonic() - begun
         return Outcome(
             snapshots,
             kept.statuses,
-            {**translation.broken, **mistakes},
+            {**translation.broken, **mistakes, **flaws},
             took,
             kept.judged,
             self._news,
@@ -222,15 +223,8 @@ class Workbench:
         """Say what differs in what is proved; a mistake of ours there costs lines of the record only."""
         with self._alarm.guarding("the audit record"):
             found = self._follower.take(self._publisher.moves, gateways)
-            self._follower.forget(self._gone(batch))
             return found, changed(self.world, found.hops, batch, datetime.now(UTC))
         return ProofChanges(ends=self._last.ends), ()
-
-    def _gone(self, batch: Batch) -> frozenset[Ref]:
-        """Name the objects that a batch took away."""
-        taken = (each for each in batch if isinstance(each, Put) and each.thing is None)
-        gone = (each for each in taken if self.world.standing(each.kind, each.name) is None)
-        return frozenset(Ref(each.kind.__name__, each.name) for each in gone)
 
     def _doubts(self, gateways: Mapping[Name, Resources]) -> bool:
         """Call no Gateway programmed whose listeners are others than those its Envoys took."""

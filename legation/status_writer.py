@@ -91,7 +91,7 @@ class StatusWriter:
             match change:
                 case Put(name=name, version=version, thing=thing):
                     said = bytes(getattr(thing, "status", b"")) or NO_STATUS
-                    seen = _Seen(thing.metadata.uid, Known(version, said))
+                    seen = _Seen(thing.metadata.uid, Known(version, said, thing.metadata.generation))
                     self._learn(Ref(kind.__name__, Name(*name)), seen)
                 case Gone(name=name):
                     self._forget(Ref(kind.__name__, Name(*name)))
@@ -122,19 +122,23 @@ class StatusWriter:
         judged, seen = self._judged.get(ref), self._seen.get(ref)
         if judged is None or seen is None:
             return
-        found = seen.known.status
-        if found == NO_STATUS and judged.status in SILENCE:
+        found = seen.known
+        if found.status == NO_STATUS and judged.status in SILENCE:
             return  # it is nobody's, or others have not spoken yet
-        draft = _Draft(partial(merged, status=judged.status, moment=Moment(self._now(), judged.generation)))
-        current = None if ref in self._awaited else seen.known
+        draft = _Draft(partial(self._made, judged))
+        current = None if ref in self._awaited else found
         try:
-            if draft.make(found) != found:
+            if draft.make(found) != found.status:
                 outcome = await self._writer.write_status(self._place(ref), draft.make, current)
                 self._note(ref, outcome)
                 if isinstance(outcome, Written):
                     self._told(Wrote(ref, self._place(ref), seen.uid, draft.before, draft.after))
         except MsgspecError as error:
             self._log.warning("what a status says now cannot be read", object=str(ref), why=str(error))
+
+    def _made(self, judged: Judged, found: Known) -> bytes:
+        moment = Moment(self._now(), judged.generation, found.generation)
+        return merged(found.status, judged.status, moment)
 
     def _note(self, ref: Ref, outcome: Outcome) -> None:
         self.writes[ref.kind, type(outcome).__name__.lower()] += 1
@@ -183,10 +187,10 @@ class StatusWriter:
 class _Draft:
     """Makes a status, and remembers the last one that was made, and of what."""
 
-    def __init__(self, make: Callable[[bytes], bytes]) -> None:
+    def __init__(self, make: Callable[[Known], bytes]) -> None:
         self._make = make
         self.before = self.after = b""
 
-    def make(self, existing: bytes) -> bytes:
-        self.before, self.after = existing, self._make(existing)
+    def make(self, existing: Known) -> bytes:
+        self.before, self.after = existing.status, self._make(existing)
         return self.after

@@ -31,10 +31,8 @@ OWN_TYPES = frozenset({
     "Conflicted",
     "DefaultGateway",
     "InsecureFrontendValidationMode",
-    "OverlappingTLSConfig",
     "PartiallyInvalid",
     "Programmed",
-    "Ready",
     "ResolvedRefs",
     "SupportedVersion",
 })  # fmt: skip
@@ -49,6 +47,7 @@ class Moment(Struct, frozen=True):
 
     now: str  # as Kubernetes writes it: `2026-01-31T12:00:00Z`
     generation: int
+    newest: int = 0  # generation of the object that brings along what is written there
 
 
 class _Written(Struct, frozen=True):
@@ -209,8 +208,11 @@ def _is_own(condition_type: str) -> bool:
 
 
 def _condition(raw: Raw | None, written: _Written, condition: Condition, moment: Moment) -> Raw:
-    """Write one condition; its time moves only with its status, and a newer judgement is not overwritten."""
-    if raw is not None and written.observed_generation > moment.generation:
+    """Write one condition; its time moves only with its status, and a newer judgement is not overwritten.
+
+    One of a generation that the object has not reached is no judgement: it was restored, or made by hand.
+    """
+    if raw is not None and moment.generation < written.observed_generation <= moment.newest:
         return raw
     status = "True" if condition.status else "False"
     since = written.last_transition_time if written.status == status else ""

@@ -19,7 +19,7 @@ from translator.objects.gateway import Gateway, GatewayTLSConfig
 from translator.objects.kinds import Object
 from translator.objects.listener_set import ListenerSet
 from translator.objects.listeners import Listener
-from translator.objects.meta import ObjectMeta
+from translator.objects.provenance import TracedMeta
 from translator.objects.reference_grant import ReferenceGrant
 from translator.objects.references import GATEWAY_GROUP, ObjectReference, SecretObjectReference
 from translator.objects.secret import Secret
@@ -134,7 +134,14 @@ def trimmed(thing: Object, values: AbstractSet[str]) -> Object | None:
     if not values:
         return None
     known = thing.metadata
-    metadata = ObjectMeta(known.name, known.namespace, known.uid, known.generation)
+    metadata = TracedMeta(
+        known.name,
+        known.namespace,
+        known.uid,
+        known.generation,
+        resource_version=known.resource_version,
+        managed_fields=known.managed_fields,
+    )
     if isinstance(thing, Secret):
         return Secret(metadata, thing.type, _only(values, thing.data))
     texts, binary = _only(values, thing.data), _only(values, thing.binary_data)

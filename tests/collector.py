@@ -101,6 +101,30 @@ def attributes(thing: Told) -> dict[str, str]:
     return {each.key: each.value.string_value for each in thing.attributes}
 
 
+async def traced(collector: Collector, whose: Callable[[list[str]], bool], within: float) -> dict[str, Told]:
+    """Wait for the trace of the change that is about such objects; return its spans by name."""
+    traces: dict[bytes, dict[str, Told]] = {}
+    async with asyncio.timeout(within):
+        while True:
+            _, span = await collector.spans.get()
+            parts = traces.setdefault(span.trace_id, {})
+            parts[span.name] = span
+            lists = [each.value.array_value for each in span.attributes if each.key == "legation.objects"]
+            if whose([each.string_value for objects in lists for each in objects.values]):
+                return parts
+
+
+def is_whole(parts: dict[str, Told]) -> bool:
+    """Say whether all spans of a change are its parts, and lie within it."""
+    change = parts["change"]
+    return all(
+        change.start_time_unix_nano <= span.start_time_unix_nano <= span.end_time_unix_nano
+        and span.end_time_unix_nano <= change.end_time_unix_nano
+        and (span is change or span.parent_span_id == change.span_id)
+        for span in parts.values()
+    )
+
+
 def _listening(server: grpc.aio.Server, shows: Issued | None) -> int:
     if shows is None:
         return int(server.add_insecure_port(f"{LOOPBACK}:0"))

@@ -8,13 +8,12 @@ from operator import itemgetter
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from legation.admin.series import MOST, OTHERS
-from legation.proofs.changes import Served
-from translator.envoy.secrets import owner_of
+from legation.proofs.changes import Used
 
 NAME = "legation_certificate_expiry_timestamp_seconds"
 
 Labels = tuple[str, str, str]
-Ends = Mapping[Served, datetime]
+Ends = Mapping[Used, datetime]
 
 
 class Expiries:
@@ -29,7 +28,7 @@ class Expiries:
         """Name what ends first; of all others, say for each Gateway when the first one ends."""
         family = GaugeMetricFamily(
             NAME,
-            "When the first of the certificates ends that are believed or shown",
+            "When the first of the certificates ends, or has ended, that are believed or shown",
             labels=["gateway", "kind", "name"],
         )
         ends = self._ends()
@@ -42,10 +41,9 @@ class Expiries:
 
 def told(ends: Ends) -> dict[Labels, float]:
     """Return the series: so many at the most, one for each of so many Gateways, and one for all the rest."""
-    owners = ((gateway, owner_of(name), end) for (gateway, name), end in ends.items())
-    soonest = _soonest(
-        ((gateway, owner.kind, str(owner.name)), end.timestamp()) for gateway, owner, end in owners
-    )
+    soonest = {
+        (gateway, owner.kind, str(owner.name)): end.timestamp() for (gateway, owner), end in ends.items()
+    }
     named = dict(nsmallest(MOST, soonest.items(), key=itemgetter(1)))
     by_gateway = _soonest(
         ((labels[0], OTHERS, OTHERS), end) for labels, end in soonest.items() - named.items()

@@ -7,7 +7,7 @@ log and in a metric, and tried again; it never keeps anybody from being served.
 import asyncio
 import os
 import sys
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from threading import Lock
@@ -24,12 +24,44 @@ from xds_server.snapshot import Snapshot
 
 STDOUT = "-"
 MOST_WAITING = 10_000  # lines, while they cannot be written
-MOST_INHERITED = 1000
+MOST_INHERITED = 1000  # changes
 INHERITED = 30.0  # seconds: for how long nobody may have led
 AGAIN = 5.0  # seconds after a write that failed
 PATIENCE = 1.0  # seconds, at the end, with a write that somebody else has begun
 
 Append = Callable[[bytes], None]
+
+
+class Unled:
+    """What changed while this replica did not lead, and may be in nobody's record; so much at the most."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self._kept: deque[tuple[float, Changed]] = deque()
+        self._given_up: Counter[float] = Counter()  # how many, by when they were added
+
+    def add(self, records: Iterable[Changed]) -> None:
+        """Keep these; of what is too much the oldest are given up."""
+        now = monotonic()
+        self._forget(now - INHERITED)
+        self._kept.extend((now, each) for each in records)
+        while len(self._kept) > MOST_INHERITED:
+            at, _ = self._kept.popleft()
+            self._given_up[at] += 1
+
+    def take(self) -> tuple[list[Changed], int]:
+        """Hand over what nobody may have written, and how much of that was given up."""
+        self._forget(monotonic() - INHERITED)
+        taken, given_up = [each for _, each in self._kept], self._given_up.total()
+        self._kept.clear()
+        self._given_up.clear()
+        return taken, given_up
+
+    def _forget(self, oldest: float) -> None:
+        while self._kept and self._kept[0][0] < oldest:
+            self._kept.popleft()
+        for at in [at for at in self._given_up if at < oldest]:
+            del self._given_up[at]
 
 
 class AuditLog:
@@ -40,7 +72,7 @@ class AuditLog:
         self._append = append
         self._log = structlog.get_logger()
         self._waiting: deque[bytes] = deque()
-        self._unled: deque[tuple[float, Changed]] = deque(maxlen=MOST_INHERITED)
+        self._unled = Unled()
         self._snapshots: Mapping[str, Snapshot] | None = None
         self._news = asyncio.Event()
         self._leads = False
@@ -54,7 +86,7 @@ class AuditLog:
         if self._leads:
             self._put(map(line, outcome.records))
         else:
-            self._unled.extend((monotonic(), each) for each in outcome.records)
+            self._unled.add(outcome.records)
         self._news.set()
 
     async def run(self) -> None:
@@ -62,9 +94,9 @@ class AuditLog:
         while self._snapshots is None:
             await self._awaited()
         hops = await asyncio.to_thread(audited, self._snapshots)
-        oldest = monotonic() - INHERITED
-        inherited = [structs.replace(each, inherited=True) for at, each in self._unled if at >= oldest]
-        self._unled.clear()
+        unled, given_up = self._unled.take()
+        self._lost += given_up
+        inherited = (structs.replace(each, inherited=True) for each in unled)
         self._put(map(line, (*inherited, *beginning(hops, datetime.now(UTC)))))
         self._leads = True
         try:

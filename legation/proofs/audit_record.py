@@ -5,6 +5,7 @@ Names, fingerprints and pins only: no key, and no certificate, is ever part of i
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from enum import StrEnum
 from heapq import nsmallest
@@ -20,12 +21,14 @@ from legation.proofs.hops import Hop
 from translator.envoy.proofs import Grade, Proof
 from translator.names import Name, Ref
 from translator.objects.backend_tls_policy import BackendTLSPolicy
+from translator.objects.provenance import FieldManager, TracedMeta
 from translator.objects.x_backend import XBackend
 from translator.rules.attachment import ROUTES
 from translator.rules.wordings import of_policy, of_x_backend
 from translator.world import World
 
 MOST_CAUSES = 5
+NOBODY = FieldManager()  # where nobody was noted
 PERMITTING = frozenset({"GatewayParameters", "GatewayClass", "Gateway", "Namespace"})
 LEADING = frozenset({*ROUTES, "Gateway", "ListenerSet", "ReferenceGrant", "GatewayClass"})
 
@@ -57,9 +60,22 @@ class Strength(Struct, frozen=True, rename="camel"):
 
 
 class Policy(Struct, frozen=True, rename="camel"):
-    """The policy that says so, and who wrote its spec last; of one that is gone only the name is known."""
+    """The policy or XBackend that says so, and who wrote it last; of one that is gone the name is known."""
 
     name: str
+    generation: int = 0
+    resource_version: str = ""
+    manager: str = ""
+    operation: str = ""
+    written: datetime | None = None
+    kind: str = "BackendTLSPolicy"
+
+
+class Edit(Struct, frozen=True, rename="camel"):
+    """An object as it was put, and who wrote it last; who took it away is noted nowhere."""
+
+    object: str
+    gone: bool = False
     generation: int = 0
     resource_version: str = ""
     manager: str = ""
@@ -78,7 +94,7 @@ class Changed(Struct, frozen=True, rename="camel", tag="changed", tag_field="rec
     before: Strength | None
     after: Strength | None
     why: Cause
-    because: tuple[str, ...] = ()
+    because: tuple[Edit, ...] = ()
     inherited: bool = False  # it happened before this replica led: another may have written it, too
 
 
@@ -107,7 +123,7 @@ Record = Changed | Began | Weak
 class Touched(NamedTuple):
     """The objects of a batch, found out once for however many hops it changes."""
 
-    objects: frozenset[Ref]
+    objects: Mapping[Ref, Put]
     leading: frozenset[Ref]  # the first of those that lead to any backend
     permitting: frozenset[Ref]  # and of those that permit something anywhere
 
@@ -145,29 +161,29 @@ def read_line(written: bytes) -> Record:
 
 
 def _touched(batch: Iterable[object]) -> Touched:
-    objects = frozenset(Ref(each.kind.__name__, each.name) for each in batch if isinstance(each, Put))
+    objects = {Ref(each.kind.__name__, each.name): each for each in batch if isinstance(each, Put)}
     return Touched(objects, _first(objects, LEADING), _first(objects, PERMITTING))
 
 
-def _first(objects: frozenset[Ref], kinds: frozenset[str]) -> frozenset[Ref]:
+def _first(objects: Iterable[Ref], kinds: frozenset[str]) -> frozenset[Ref]:
     return frozenset(nsmallest(MOST_CAUSES, (each for each in objects if each.kind in kinds)))
 
 
 def _changed(world: World, hop: HopChange, touched: Touched, at: datetime) -> Changed:
     said = hop.after or hop.before
     assert said is not None, f"{hop.cluster} neither was nor is"
-    policy = said.proof.policy
     why, because = _cause(world, hop, touched)
+    word = _word(hop)
     return Changed(
         at=at,
         gateway=hop.gateway,
         cluster=hop.cluster,
         backend=said.proof.backend,
-        policy=_policy(world, policy) if policy else None,
+        policy=_policy(world, word) if word else None,
         before=_proved(hop.before),
         after=_proved(hop.after),
         why=why,
-        because=tuple(map(str, sorted(because)[:MOST_CAUSES])),
+        because=tuple(_edit(each, touched.objects[each]) for each in sorted(because)[:MOST_CAUSES]),
     )
 
 
@@ -179,23 +195,53 @@ def _strength(found: Proof, fingerprints: tuple[str, ...] = ()) -> Strength:
     return Strength(found.grade, found.server_name, found.names, found.roots, fingerprints, found.pinned)
 
 
-def _policy(world: World, name: str) -> Policy:
-    found = world.get(BackendTLSPolicy, _policy_ref(name).name)
+def _word(hop: HopChange) -> Ref | None:
+    """Name the object that says what is proved, or said it last: a policy, or an XBackend of its own."""
+    said = [each.proof for each in (hop.after, hop.before) if each]
+    policy = next((each.policy for each in said if each.policy), "")
+    owner = _owner(said[0].backend)
+    return _policy_ref(policy) if policy else owner if owner.kind == XBackend.__name__ else None
+
+
+def _policy(world: World, ref: Ref) -> Policy:
+    own = world.get(XBackend, ref.name) if ref.kind == XBackend.__name__ else None
+    found = own or world.get(BackendTLSPolicy, ref.name)
     if found is None:
-        return Policy(name)
-    meta, writer = found.metadata, found.metadata.writer
-    if writer is None:
-        return Policy(name, meta.generation, meta.resource_version)
-    return Policy(name, meta.generation, meta.resource_version, writer.manager, writer.operation, writer.time)
+        return Policy(str(ref.name), kind=ref.kind)
+    meta, writer = found.metadata, found.metadata.writer or NOBODY
+    return Policy(
+        str(ref.name),
+        meta.generation,
+        meta.resource_version,
+        writer.manager,
+        writer.operation,
+        writer.time,
+        ref.kind,
+    )
 
 
-def _cause(world: World, hop: HopChange, touched: Touched) -> tuple[Cause, frozenset[Ref]]:
+def _edit(ref: Ref, put: Put) -> Edit:
+    meta = getattr(put.thing, "metadata", None)
+    if meta is None:
+        return Edit(str(ref), gone=True)
+    writer = (meta.writer if isinstance(meta, TracedMeta) else None) or NOBODY
+    return Edit(
+        str(ref),
+        generation=meta.generation,
+        resource_version=put.version,
+        manager=writer.manager,
+        operation=writer.operation,
+        written=writer.time,
+    )
+
+
+def _cause(world: World, hop: HopChange, touched: Touched) -> tuple[Cause, AbstractSet[Ref]]:
     """Say why a hop changed, by the first explanation that holds, and which objects of the batch it names."""
     before, after = hop.before, hop.after
     said = after or before
     assert said is not None, f"{hop.cluster} neither was nor is"
     owner = _owner(said.proof.backend)
-    objects = touched.objects
+    objects = touched.objects.keys()
     if before is None or after is None:
         why = Cause.REACHED if before is None else Cause.NO_LONGER_REACHED
         return why, touched.leading | (objects & {owner})

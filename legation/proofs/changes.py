@@ -1,13 +1,13 @@
-"""What changed in what backends must prove, read from what is served before and after a batch.
+"""What changed in what backends must prove, read from what is served before and after a batch, and in trust.
 
 Costs what moved: a cluster or a trust that is the same object as before is not looked at, and endpoints never
-are. All that is kept is which clusters go by which trust, and when what is served ends.
+are. All that is kept is which clusters go by which trust and by whose word, and when what is in use ends.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -16,13 +16,17 @@ from translator.envoy.clusters import REFUSED
 from translator.envoy.proofs import Proof, proof
 from translator.envoy.resource import CLUSTER, SECRET, Resource
 from translator.envoy.secrets import certificates_in, owner_of
+from translator.memo import Rows, Table
 from translator.names import Name, Ref
 from translator.rules.certificates import Anchor, read_certificates
-from translator.translate import Resources
+from translator.rules.creed import Basis, Creed, Grounds, believers, creed
+from translator.translate import ALL, Resources
+from translator.world import World
 
 Named = Mapping[str, Mapping[str, Resource]]  # by type
 Moved = Mapping[str, Move]
 NOT_MOVED: Moved = MappingProxyType({})
+K = TypeVar("K")
 SHOWN = "certificate/"  # what is shown to others begins so, and proves nothing to us
 
 
@@ -43,41 +47,54 @@ class HopChange(NamedTuple):
 
 
 class RootsChange(Struct, frozen=True):
-    """Certificates that somebody's trust won and lost; order, repetition and whitespace are no change."""
+    """Roots that somebody's trust won and lost, and what it goes by if not by roots.
+
+    Order, repetition and whitespace are no change.
+    """
 
     owner: Ref
     added: tuple[Anchor, ...]
     removed: tuple[Anchor, ...]
+    before: Basis = Basis.ROOTS
+    after: Basis = Basis.ROOTS
+    port: int | None = None  # of a Gateway that asks clients of one port for something else
 
 
-class Served(NamedTuple):
-    """A certificate or a trust that a Gateway's Envoys are served, by its name there."""
+class Used(NamedTuple):
+    """An object whose trust, or whose certificate, a Gateway's Envoys go by or show."""
 
     gateway: str
-    name: str
+    owner: Ref
 
 
 class ProofChanges(Struct, frozen=True):
-    """What one batch changed, and when the first certificate of everything that is served ends."""
+    """What one batch changed, and when the first certificate of everything in use ends, or has ended."""
 
     hops: tuple[HopChange, ...] = ()
     roots: tuple[RootsChange, ...] = ()
-    ends: Mapping[Served, datetime] = MappingProxyType({})
+    ends: Mapping[Used, datetime] = MappingProxyType({})
+    broken: Mapping[Ref, Exception] = MappingProxyType({})  # mistakes of ours, by whose trust it was
 
 
 class Follower:
     """Compares each batch with the one before; the first is where it begins."""
 
-    def __init__(self) -> None:
+    def __init__(self, world: World) -> None:
         """Begin without having seen anything."""
+        self._world = world
         self._begun = False
         self._users: dict[tuple[str, str], set[str]] = {}  # clusters, by Gateway and trust
-        self._ends: Mapping[Served, datetime] = MappingProxyType({})
-        self._lost: dict[str, str] = {}  # trust that no cluster goes by for a while, as where none was good
+        self._believers: Table[frozenset[Ref]] = Table(world.memory, believers)
+        self._creeds: Table[Creed] = Table(world.memory, creed)
+        self._known: Mapping[Ref, Creed] = MappingProxyType({})
+        self._ends = Ends()
 
     def take(self, moves: Moves, now: Mapping[Name, Resources]) -> ProofChanges:
         """Say what a batch changed."""
         reading = Reading()
+        creeds = self._believed()
+        roots, self._known = tuple(_roots(self._known, creeds)), creeds.values
+        ends = self._ends.take(moves, creeds, reading)
         hops: list[HopChange] = []
         for gateway, moved in moves.items():
             self._follow(gateway, moved.get(CLUSTER, NOT_MOVED))
@@ -85,20 +102,19 @@ class Follower:
                 served = now.get(_name(gateway), {})
                 trusts = Trusts(moved.get(SECRET, NOT_MOVED), served.get(SECRET, {}), reading)
                 hops += _hops(gateway, self._affected(gateway, moved, served), trusts)
-        self._ends = _ends(self._ends, moves, reading)
-        roots = tuple(self._roots(moves, reading))
-        begun, self._begun = self._begun, True
-        return ProofChanges(tuple(hops), roots if begun else (), self._ends)
+        self._begun = True
+        return ProofChanges(tuple(hops), roots, ends, creeds.broken)
 
-    def forget(self, owners: Collection[Ref]) -> None:
-        """Let go of what objects trusted that are gone."""
-        for name in [each for each in self._lost if owner_of(each) in owners] if owners else ():
-            del self._lost[name]
+    def _believed(self) -> Rows[Creed]:
+        everybody = self._believers.keep(frozenset({ALL}), self._world).values.get(ALL, frozenset())
+        creeds = self._creeds.keep(everybody, self._world)
+        self._world.memory.sweep()
+        return creeds
 
     def _follow(self, gateway: str, clusters: Moved) -> None:
         for name, (before, after) in clusters.items():
             for secret in before.secrets if before else ():
-                self._let_go(gateway, secret, name)
+                _discard(self._users, (gateway, secret), name)
             for secret in after.secrets if after else ():
                 self._users.setdefault((gateway, secret), set()).add(name)
 
@@ -110,27 +126,84 @@ class Follower:
         same = {name: made for name in sorted(users - clusters.keys()) if (made := served[CLUSTER].get(name))}
         return {**{name: Move(made, made) for name, made in same.items()}, **clusters}
 
-    def _let_go(self, gateway: str, secret: str, cluster: str) -> None:
-        users = self._users.get((gateway, secret), set())
-        users.discard(cluster)
-        if not users:
-            self._users.pop((gateway, secret), None)
 
-    def _roots(self, moves: Moves, reading: "Reading") -> Iterator[RootsChange]:
-        """Compare each trust once, however many Gateways serve it."""
-        seen: dict[str, Move] = {}
-        for moved in moves.values():
-            for name, move in moved.get(SECRET, NOT_MOVED).items():
-                if not name.startswith(SHOWN):
-                    other = seen.get(name, move)
-                    seen[name] = Move(move.before or other.before, move.after or other.after)
-        for name, move in sorted(seen.items()):
-            lost = self._lost.pop(name, "")
-            before = certificates_in(move.before.body) if move.before else lost
-            if move.after is None:
-                self._lost[name] = before
-            elif before and (change := reading.compared(name, before, certificates_in(move.after.body))):
-                yield change
+class Ends:
+    """When the first certificate ends, or has ended, of each object that a Gateway's Envoys go by."""
+
+    def __init__(self) -> None:
+        """Begin with nothing in use."""
+        self._clusters: dict[Used, set[str]] = {}  # that go by the word of an object
+        self._gateways: dict[Ref, set[str]] = {}  # where any does
+        self._ends: Mapping[Used, datetime] = MappingProxyType({})
+
+    def take(self, moves: Moves, creeds: Rows[Creed], reading: "Reading") -> Mapping[Used, datetime]:
+        """Bring it up to date: roots by what is referred to, good or not; what is shown, as it is served."""
+        due = {each for gateway, moved in moves.items() for each in self._moved(gateway, moved)}
+        due |= {Used(gateway, owner) for owner in creeds.changed for gateway in self._where(owner)}
+        news = {each: self._until(each, creeds) for each in due} | dict(_shown(moves, reading))
+        if news:
+            kept = {each: end for each, end in self._ends.items() if each not in news}
+            self._ends = kept | {each: end for each, end in news.items() if end is not None}
+        return self._ends
+
+    def _moved(self, gateway: str, moved: Mapping[str, Moved]) -> Iterator[Used]:
+        """Take in by whose word clusters are that came or went, and name whose they are."""
+        for name, (before, after) in moved.get(CLUSTER, NOT_MOVED).items():
+            owner = believer_of(name)
+            if owner is not None and (before is None) != (after is None):
+                used = Used(gateway, owner)
+                self._note(used, name) if after else self._let_go(used, name)
+                yield used
+
+    def _note(self, used: Used, cluster: str) -> None:
+        self._clusters.setdefault(used, set()).add(cluster)
+        self._gateways.setdefault(used.owner, set()).add(used.gateway)
+
+    def _let_go(self, used: Used, cluster: str) -> None:
+        _discard(self._clusters, used, cluster)
+        if used not in self._clusters:
+            _discard(self._gateways, used.owner, used.gateway)
+
+    def _where(self, owner: Ref) -> Iterable[str]:
+        return (str(owner.name),) if owner.kind == "Gateway" else self._gateways.get(owner, ())
+
+    def _until(self, used: Used, creeds: Rows[Creed]) -> datetime | None:
+        found = creeds.values.get(used.owner) if used.gateway in self._where(used.owner) else None
+        return found.until if found else None
+
+
+def _discard(sets: dict[K, set[str]], key: K, member: str) -> None:
+    """Take a member out of a set, and the set away with its last one."""
+    members = sets.get(key, set())
+    members.discard(member)
+    if not members:
+        sets.pop(key, None)
+
+
+def _shown(moves: Moves, reading: "Reading") -> Iterator[tuple[Used, datetime | None]]:
+    """Say when certificates end that Envoys were just given to show, or that were taken from them."""
+    for gateway, moved in moves.items():
+        for name, move in moved.get(SECRET, NOT_MOVED).items():
+            if name.startswith(SHOWN):
+                chain = reading.anchors(certificates_in(move.after.body)) if move.after else {}
+                until = min((each.until for each in chain.values()), default=None)
+                yield Used(gateway, owner_of(name)), until
+
+
+def _roots(before: Mapping[Ref, Creed], creeds: Rows[Creed]) -> Iterator[RootsChange]:
+    """Compare what those go by who were known before, and still are."""
+    for owner in sorted(creeds.changed & before.keys() & creeds.values.keys()):
+        old, new = before[owner].grounds, creeds.values[owner].grounds
+        for port in sorted(old.keys() | new.keys(), key=lambda port: port or 0):
+            yield from _compared(owner, port, old.get(port, Grounds()), new.get(port, Grounds()))
+
+
+def _compared(owner: Ref, port: int | None, old: Grounds, new: Grounds) -> Iterator[RootsChange]:
+    had, has = ({each.fingerprint for each in grounds.roots} for grounds in (old, new))
+    if (had, old.basis) != (has, new.basis):
+        added = tuple(each for each in new.roots if each.fingerprint not in had)
+        removed = tuple(each for each in old.roots if each.fingerprint not in has)
+        yield RootsChange(owner, added, removed, old.basis, new.basis, port)
 
 
 class Reading:
@@ -145,17 +218,6 @@ class Reading:
         if pem not in self._read:
             self._read[pem] = {each.fingerprint: each for each in read_certificates(pem)}
         return self._read[pem]
-
-    def compared(self, name: str, before: str, after: str) -> RootsChange | None:
-        """Return what a trust won and lost, if it did."""
-        old, new = self.anchors(before), self.anchors(after)
-        if old.keys() == new.keys():
-            return None
-        return RootsChange(
-            owner_of(name),
-            tuple(new[each] for each in new if each not in old),
-            tuple(old[each] for each in old if each not in new),
-        )
 
 
 class Trusts(NamedTuple):
@@ -211,23 +273,15 @@ def place_of(cluster: str) -> str:
     return cluster.partition("+")[0]
 
 
-def _ends(known: Mapping[Served, datetime], moves: Moves, reading: Reading) -> Mapping[Served, datetime]:
-    """Bring up to date when the first certificate of each served thing ends."""
-    news = {
-        (gateway, name): move.after
-        for gateway, moved in moves.items()
-        for name, move in moved.get(SECRET, NOT_MOVED).items()
-    }
-    if not news:
-        return known
-    ends = dict(known)
-    for (gateway, name), made in news.items():
-        anchors = reading.anchors(certificates_in(made.body)) if made else {}
-        served = Served(gateway, name)
-        ends.pop(served, None)
-        if anchors:
-            ends[served] = min(each.until for each in anchors.values())
-    return ends
+def believer_of(cluster: str) -> Ref | None:
+    """Say by whose word TLS is opened, or refused, at a cluster: a policy's, or an XBackend's own."""
+    place, _, terms = cluster.partition("+")
+    *kind, namespace, backend = place.partition(":")[0].split("/")
+    if not terms:
+        return None
+    if kind == ["XBackend"]:
+        return Ref("XBackend", Name(namespace, backend))
+    return Ref("BackendTLSPolicy", Name(namespace, terms.partition("/")[0]))
 
 
 def _name(gateway: str) -> Name:

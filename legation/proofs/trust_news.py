@@ -10,11 +10,19 @@ from k8s_watch.writer import Happening
 from legation.proofs.changes import RootsChange
 from translator.objects.kinds import KINDS
 from translator.rules.certificates import Anchor
+from translator.rules.creed import Basis
 from translator.verdict import listed
 
 REASON = "TrustChanged"
 ACTION = "Translate"
 
+_OTHERS = MappingProxyType({
+    Basis.ROOTS: "",
+    Basis.SYSTEM: "the roots of Envoy's machine",
+    Basis.PINS: "pins alone",
+    Basis.ANYBODY: "whoever answers, where that is permitted",
+    Basis.NOTHING: "nobody",
+})  # fmt: skip
 _KINDS = MappingProxyType({info.kind: info for info in KINDS})
 
 
@@ -22,7 +30,12 @@ def log(changes: Iterable[RootsChange]) -> None:
     """Write a line for each."""
     for each in changes:
         structlog.get_logger().info(
-            "trust changed", object=str(each.owner), added=_fields(each.added), removed=_fields(each.removed)
+            "trust changed",
+            object=str(each.owner),
+            added=_fields(each.added),
+            removed=_fields(each.removed),
+            before=each.before.value,
+            after=each.after.value,
         )
 
 
@@ -35,12 +48,16 @@ def happening(change: RootsChange, *, once: bool = False) -> Happening:
 
 def words(change: RootsChange) -> str:
     """Say it for people."""
-    said = (("trusts from now on", change.added), ("no longer trusts", change.removed))
-    return "; ".join(f"{what} {_named(which)}" for what, which in said if which)
+    where = f"for clients of port {change.port}, " if change.port else ""
+    former = "" if change.before is Basis.NOTHING else _named(change.removed, change.before)
+    said = (("trusts from now on", _named(change.added, change.after)), ("no longer trusts", former))
+    return where + "; ".join(f"{what} {which}" for what, which in said if which)
 
 
-def _named(anchors: Sequence[Anchor]) -> str:
-    return listed([f"{each.subject} (SHA-256 {each.fingerprint})" for each in anchors])
+def _named(anchors: Sequence[Anchor], basis: Basis) -> str:
+    """Name roots, or what somebody goes by instead."""
+    roots = listed([f"{each.subject} (SHA-256 {each.fingerprint})" for each in anchors])
+    return roots or _OTHERS[basis]
 
 
 def _fields(anchors: Sequence[Anchor]) -> list[dict[str, str]]:

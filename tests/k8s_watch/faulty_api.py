@@ -70,7 +70,7 @@ class FaultyApi:
             "namespace": namespace,
             "labels": fields.pop("labels", {}),
             "ownerReferences": fields.pop("owners", []),
-            "generation": self._generation(key, fields),
+            "generation": fields.pop("generation", 0) or self._generation(key, fields),
             "resourceVersion": str(self.revision),
         }
         kind = "MODIFIED" if key in self.objects else "ADDED"

@@ -27,9 +27,9 @@ async def writing(folder: Path, api: FaultyApi) -> AsyncIterator[Writer]:
         yield Writer(server, "legation.dev/gateway-controller")
 
 
-def ours(status: bytes) -> bytes:
+def ours(found: Status) -> bytes:
     """Set our field and take one away, whatever else there is."""
-    fields = json.loads(status)
+    fields = json.loads(found.status)
     fields.pop("old", None)
     return json.dumps(fields | {"ours": len(fields)}).encode()
 
@@ -62,6 +62,15 @@ async def test_a_conflict_is_solved_by_making_the_status_anew(tmp_path: Path) ->
     assert [seen.method for seen in api.requests] == ["PATCH", "GET", "PATCH"]
 
 
+async def test_a_status_is_made_with_the_generation_beside_it(tmp_path: Path) -> None:
+    api = FaultyApi()
+    async with writing(tmp_path, api) as writer:
+        await api.put("a", generation=7, status={})
+        made = await writer.write_status(PLACE, lambda found: b'{"of":%d}' % found.generation)
+    assert isinstance(made, Written)
+    assert api.objects[KEY]["status"] == {"of": 7}
+
+
 async def test_a_conflict_that_never_ends_is_given_up(tmp_path: Path) -> None:
     api = FaultyApi()
     api.fault("write", refusing(409), times=100)
@@ -75,7 +84,7 @@ async def test_a_conflict_that_never_ends_is_given_up(tmp_path: Path) -> None:
 async def test_nothing_is_sent_where_nothing_differs(tmp_path: Path) -> None:
     api = FaultyApi()
     async with writing(tmp_path, api) as writer:
-        assert await writer.write_status(PLACE, lambda status: status) == Unchanged()
+        assert await writer.write_status(PLACE, lambda found: found.status) == Unchanged()
     assert api.count("write") == 0
 
 

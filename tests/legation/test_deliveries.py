@@ -6,11 +6,11 @@ from legation.deliveries import Heard, Refusal, delivery
 from translator.names import Name
 from translator.objects.gateway import Gateway, GatewaySpec
 from translator.objects.listeners import Listener
-from translator.objects.meta import ObjectMeta
+from translator.objects.provenance import TracedMeta
 
 EDGE = Name("infra", "edge")
 LISTENERS = (Listener("web", 80, "HTTP"), Listener("other", 8080, "HTTP"), Listener("dns", 53, "UDP"))
-GATEWAY = Gateway(ObjectMeta("edge", "infra"), GatewaySpec("legation", LISTENERS))
+GATEWAY = Gateway(TracedMeta("edge", "infra"), GatewaySpec("legation", LISTENERS))
 
 
 def told(resource: str, words: str) -> str:

@@ -4,30 +4,30 @@ from datetime import UTC, datetime, timedelta
 
 from legation.admin.expiry_metrics import NAME, Expiries, told
 from legation.admin.series import MOST
-from legation.proofs.changes import Served
+from legation.proofs.changes import Used
+from translator.names import Name, Ref
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
+def used(gateway: str, kind: str, namespace: str, name: str) -> Used:
+    return Used(gateway, Ref(kind, Name(namespace, name)))
+
+
 def test_each_object_has_one_series_by_gateway_with_its_soonest_end() -> None:
     ends = {
-        Served("infra/edge", "trust/shop/pay"): START + timedelta(3),
-        Served("infra/edge", "trust/XBackend/shop/pay"): START + timedelta(4),
-        Served("infra/edge", "certificate/infra/web"): START + timedelta(2),
-        Served("infra/edge", "clients/infra/edge"): START + timedelta(6),
-        Served("infra/edge", "clients/infra/edge:8443"): START + timedelta(5),
+        used("infra/edge", "BackendTLSPolicy", "shop", "pay"): START + timedelta(3),
+        used("infra/edge", "XBackend", "shop", "pay"): START + timedelta(4),
     }
     assert {labels: datetime.fromtimestamp(end, UTC) - START for labels, end in told(ends).items()} == {
         ("infra/edge", "BackendTLSPolicy", "shop/pay"): timedelta(3),
         ("infra/edge", "XBackend", "shop/pay"): timedelta(4),
-        ("infra/edge", "Secret", "infra/web"): timedelta(2),
-        ("infra/edge", "Gateway", "infra/edge"): timedelta(5),
     }
 
 
 def test_beyond_so_many_series_only_the_first_end_of_each_gateway_is_told() -> None:
     ends = {
-        Served(gateway, f"trust/shop/p{number}"): START + timedelta(number)
+        used(gateway, "BackendTLSPolicy", "shop", f"p{number}"): START + timedelta(number)
         for gateway in ("infra/a", "infra/b")
         for number in range(MOST)
     }

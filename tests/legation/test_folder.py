@@ -4,13 +4,17 @@ import pytest
 
 from legation.change import Put
 from legation.folder import Folder, Reading, read
-from tests.legation.manifest_texts import gateway, route, service, together
+from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
+from tests.legation.proofs.test_hops import PERMIT
+from tests.legation.proofs.test_trust import config_map
 from translator.names import Name
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.gateway import Gateway
 from translator.objects.http_route import HTTPRoute
+from translator.objects.provenance import FieldManager, TracedMeta
 from translator.objects.service import Service
 
+NAMESPACE = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"
 EDGE, STORE = Name("infra", "edge"), Name("shop", "store")
 POLICY = """\
 apiVersion: gateway.networking.k8s.io/v1
@@ -20,6 +24,9 @@ spec:
   targetRefs: [{group: "", kind: Service, name: pay}]
   validation: {hostname: pay.internal, wellKnownCACertificates: 7}
 """
+
+
+GOOD = POLICY.replace("7}", "System}")
 
 
 def says(path: str, text: str) -> Reading:
@@ -35,6 +42,16 @@ def generation(changes: tuple[Put, ...]) -> int:
     [change] = changes
     assert isinstance(change.thing, Gateway)
     return change.thing.metadata.generation
+
+
+def test_the_file_is_who_wrote_what_is_told_of() -> None:
+    folder = Folder()
+    told = ("GatewayClass", "Gateway", "GatewayParameters", "ConfigMap", "Namespace", "BackendTLSPolicy")
+    texts = [LEGATION_CLASS, gateway("edge", 80), PERMIT, config_map("roots"), NAMESPACE, GOOD]
+    folder.take("shop.yaml", says("shop.yaml", together(*texts)))
+    metadata = {each.kind.__name__: getattr(each.thing, "metadata", None) for each in folder.changes()}
+    wrote = {kind: each.writer for kind, each in metadata.items() if isinstance(each, TracedMeta)}
+    assert wrote == dict.fromkeys(told, FieldManager("shop.yaml", "File"))
 
 
 def test_changes_come_by_kind_and_name_whatever_the_order_of_files() -> None:

@@ -11,6 +11,7 @@ from translator.objects.cluster_trust_bundle import ClusterTrustBundle
 from translator.objects.config_map import ConfigMap
 from translator.objects.kinds import Object
 from translator.objects.meta import ObjectMeta
+from translator.objects.provenance import TracedMeta
 from translator.objects.secret import Secret
 from translator.objects.service import Service
 from translator.rules.ca_references import CLUSTER_TRUST_BUNDLES
@@ -49,7 +50,7 @@ def test_a_policy_waits_for_what_it_refers_to() -> None:
     intake = synced()
     intake.take(BackendTLSPolicy, [put(PAY_TLS, read(POLICY))])
     assert not intake.is_answered
-    roots = ConfigMap(ObjectMeta("roots", "shop"), data={"ca.crt": "x"})
+    roots = ConfigMap(TracedMeta("roots", "shop"), data={"ca.crt": "x"})
     intake.take(ConfigMap, [put(ROOTS, roots)])
     assert not intake.is_answered
     intake.take(Secret, [Gone(MORE)])
@@ -93,7 +94,7 @@ def test_a_kind_that_appears_later_is_said_to_be_there_with_its_first_object() -
     intake = synced(ClusterTrustBundle)
     intake.take(ClusterTrustBundle, [Absent()])
     intake.hand_on()
-    bundle = ClusterTrustBundle(ObjectMeta("all"), read_bundle().spec)
+    bundle = ClusterTrustBundle(TracedMeta("all"), read_bundle().spec)
     intake.take(ClusterTrustBundle, [put(ObjectName("", "all"), bundle)])
     assert intake.hand_on() == [
         change.Stated(CLUSTER_TRUST_BUNDLES, value=True),

@@ -21,9 +21,10 @@ from legation.contact import Contact
 from legation.engine import Engine, Surroundings
 from legation.folder import Folder, read
 from legation.proofs.audit_log import AuditLog
+from legation.proofs.changes import Used
 from legation.pump import Outcome, Workbench
 from tests.legation.proofs.test_hops import WEAK, led_to
-from translator.names import Name
+from translator.names import Name, Ref
 from translator.rules.gateways import BINDING, Binding
 from xds_server.hub import Seat
 from xds_server.messages import Ask
@@ -121,7 +122,7 @@ def test_every_metric_is_documented_with_its_type_and_labels_and_every_documente
     seat = plant.connect(GROUP, "edge-0")
     plant.follow(seat)
     moved = translated(manifests.replace("p80, port: 80", "p81, port: 81"))
-    ends = {(GROUP, "trust/shop/weak"): datetime.now(UTC)}
+    ends = {Used(GROUP, Ref("BackendTLSPolicy", Name("shop", "weak"))): datetime.now(UTC)}
     plant.take(msgspec.structs.replace(moved, cause=Cause(1, plant.engine.hub.clock()), ends=ends))
     plant.follow(seat)
     plant.refuse(GROUP, "cannot bind: Permission denied")
@@ -151,7 +152,10 @@ def large() -> Outcome:
 
 def test_the_number_of_series_does_not_grow_with_what_users_make(large: Outcome) -> None:
     plant = Plant()
-    ends = {(group, f"trust/{group}"): datetime.now(UTC) for group in large.snapshots}
+    ends = {
+        Used(group, Ref("BackendTLSPolicy", Name("shop", group))): datetime.now(UTC)
+        for group in large.snapshots
+    }
     plant.take(msgspec.structs.replace(large, ends=ends))
     assert len(large.snapshots) == MANY
     for group in large.snapshots:

@@ -15,12 +15,13 @@ from k8s_watch.list_watch import Pace
 from k8s_watch.writer import Writer
 from legation.notebook import Judged
 from legation.status_writer import StatusWriter, Wrote
+from legation.statuses import Moment, merged
 from tests.k8s_watch.faults import Json, refusing
 from tests.k8s_watch.faulty_api import SOON, FaultyApi, serving
 from tests.k8s_watch.listener import reached, running
 from translator.names import Name, Ref
 from translator.objects.http_route import HTTPRoute
-from translator.objects.meta import ObjectMeta
+from translator.objects.provenance import TracedMeta
 from translator.objects.secret import Secret
 from translator.rules.gateways import CONTROLLER
 from translator.rules.status import ParentRef, ParentStatus, RouteStatus
@@ -186,6 +187,24 @@ async def test_a_route_that_is_nobodys_is_left_without_a_status(tmp_path: Path) 
         assert "status" not in here.api.objects[PLURAL, "shop", "bare"]
 
 
+@pytest.mark.parametrize(("newest", "observed"), [(1, 1), (2, 2)])
+async def test_what_was_judged_of_a_generation_is_kept_by_who_lags_only_if_there_is_that_generation(
+    tmp_path: Path, newest: int, observed: int
+) -> None:
+    async with scene(tmp_path, "store", "last") as here, running(here.statuses.run()):
+        entry = json.loads(merged(b"", ACCEPTED.status, Moment(NOW, 2)))["parents"][0]
+        await here.api.put("store", PLURAL, generation=newest, status={"parents": [THEIRS, entry]})
+        here.tell()
+        here.say(store=ACCEPTED, last=ACCEPTED)
+        await here.until_written("last")
+        await here.api.until(lambda: _observed(here.entries()[1]) == observed)
+
+
+def _observed(entry: Mapping[str, Json]) -> Json:
+    """Return which generation the only condition of an entry speaks of."""
+    return entry["conditions"][0]["observedGeneration"]  # type: ignore[call-overload, index]  # a list of conditions
+
+
 @pytest.mark.parametrize("code", [403, 409, 422, 429, 500])
 async def test_a_write_that_is_refused_is_tried_again(tmp_path: Path, code: int) -> None:
     async with scene(tmp_path, "store") as here, running(here.statuses.run()):
@@ -240,6 +259,6 @@ async def test_of_objects_that_are_gone_nothing_is_left_whatever_became_of_their
 
 async def test_of_kinds_that_get_no_status_nothing_is_kept(tmp_path: Path) -> None:
     async with scene(tmp_path) as here:
-        secret = Secret(ObjectMeta("a", "shop"))
+        secret = Secret(TracedMeta("a", "shop"))
         here.statuses.overhear(Secret, [Put(ObjectName("shop", "a"), "7", secret)])
         assert here.statuses._seen == {}

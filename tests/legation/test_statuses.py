@@ -1,13 +1,15 @@
 """What an object's status becomes: ours is renewed, everyone else's stays byte for byte."""
 
 import json
+from pathlib import Path
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from legation.statuses import Moment, merged
+from legation.statuses import OWN_TYPES, Moment, merged
+from translator import rules
 from translator.rules.gateways import CONTROLLER
 from translator.rules.status import (
     Address,
@@ -127,7 +129,14 @@ def test_an_unknown_condition_of_the_api_server_counts_as_a_transition() -> None
 def test_a_judgement_of_a_newer_generation_is_not_overwritten() -> None:
     before = merged(b"", GATEWAY, LATER)
     status = GatewayStatus((fails("Accepted", "Invalid", ""), fails("Programmed", "Invalid", "")), ())
-    assert json.loads(merged(before, status, THEN))["conditions"] == json.loads(before)["conditions"]
+    late = msgspec.structs.replace(THEN, newest=LATER.generation)
+    assert json.loads(merged(before, status, late))["conditions"] == json.loads(before)["conditions"]
+
+
+def test_a_judgement_of_a_generation_that_never_was_is_overwritten() -> None:
+    restored = merged(b"", GATEWAY, msgspec.structs.replace(LATER, generation=70))
+    after = json.loads(merged(restored, GATEWAY, msgspec.structs.replace(LATER, newest=2)))
+    assert [each["observedGeneration"] for each in after["conditions"]] == [2, 2]
 
 
 def test_a_foreign_condition_stays_in_place_byte_for_byte() -> None:
@@ -138,9 +147,20 @@ def test_a_foreign_condition_stays_in_place_byte_for_byte() -> None:
     assert [c["type"] for c in json.loads(after)["conditions"]] == ["Theirs", "Accepted", "Programmed"]
 
 
+def test_a_condition_that_no_rule_of_ours_writes_is_foreign_whatever_its_name() -> None:
+    ready = FOREIGN.replace("Theirs", "Ready")
+    assert ready.encode() in merged(f'{{"conditions": [{ready}]}}'.encode(), GATEWAY, THEN)
+
+
+@pytest.mark.parametrize("own", sorted(OWN_TYPES))
+def test_a_condition_that_is_ours_to_remove_is_written_by_some_rule(own: str) -> None:
+    [folder] = rules.__path__
+    assert any(f'"{own}"' in each.read_text() for each in Path(folder).glob("*.py"))
+
+
 def test_a_stale_condition_of_ours_goes() -> None:
     before = merged(
-        b"", GatewayStatus((holds("legation.dev/VerificationDegraded"), holds("Ready")), ()), THEN
+        b"", GatewayStatus((holds("legation.dev/VerificationDegraded"), holds("Conflicted")), ()), THEN
     )
     assert times(merged(before, GATEWAY, LATER)).keys() == {"Accepted", "Programmed"}
 

@@ -7,7 +7,7 @@ from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.config_map import ConfigMap
 from translator.objects.gateway import Gateway
 from translator.objects.kinds import Object
-from translator.objects.meta import ObjectMeta
+from translator.objects.provenance import TracedMeta
 from translator.objects.reference_grant import ReferenceGrant
 from translator.objects.secret import Secret
 from translator.objects.x_backend import XBackend
@@ -170,12 +170,12 @@ def test_who_asks_says_which_values_are_wanted_and_each_difference_is_noted_once
 
 
 def test_a_secret_that_only_proves_certificates_is_kept_without_its_key_and_every_copy_of_it() -> None:
-    annotated = ObjectMeta(
+    annotated = TracedMeta(
         "a", "infra", annotations={"kubectl.kubernetes.io/last-applied-configuration": "key"}
     )
     values = {"tls.crt": "eA==", "tls.key": "eA==", "ca.crt": "eA==", "password": "eA=="}
     found = trimmed(Secret(annotated, data=values), TRUST)
-    assert found == Secret(ObjectMeta("a", "infra"), data={"ca.crt": "eA=="})
+    assert found == Secret(TracedMeta("a", "infra"), data={"ca.crt": "eA=="})
     both = trimmed(Secret(annotated, data=values), TRUST | CERTIFICATE)
     assert isinstance(both, Secret)
     assert both.data.keys() == {"tls.crt", "tls.key", "ca.crt"}
@@ -183,6 +183,6 @@ def test_a_secret_that_only_proves_certificates_is_kept_without_its_key_and_ever
 
 
 def test_values_of_a_config_map_that_nobody_reads_are_not_kept() -> None:
-    metadata = ObjectMeta("a", "infra")
+    metadata = TracedMeta("a", "infra")
     told = ConfigMap(metadata, data={"ca.crt": "x", "settings": "y"}, binary_data={"picture": "eA=="})
     assert trimmed(told, TRUST) == ConfigMap(metadata, data={"ca.crt": "x"})

@@ -3,7 +3,8 @@
 from typing import Annotated
 
 from translator.objects.constraints import Text
-from translator.objects.meta import ObjectMeta, Part
+from translator.objects.meta import Part
+from translator.objects.provenance import TracedMeta
 
 
 class ClusterTrustBundleSpec(Part, frozen=True):
@@ -16,6 +17,6 @@ class ClusterTrustBundleSpec(Part, frozen=True):
 class ClusterTrustBundle(Part, frozen=True):
     """A bundle of trust; it has no namespace."""
 
-    metadata: ObjectMeta
+    metadata: TracedMeta
     spec: ClusterTrustBundleSpec
     api_version: str = "certificates.k8s.io/v1"

@@ -4,7 +4,8 @@ from typing import ClassVar
 
 from msgspec import field
 
-from translator.objects.meta import ObjectMeta, Part
+from translator.objects.meta import Part
+from translator.objects.provenance import TracedMeta
 
 
 class ConfigMap(Part, frozen=True):
@@ -12,7 +13,7 @@ class ConfigMap(Part, frozen=True):
 
     also: ClassVar[frozenset[str]] = frozenset({"immutable"})
 
-    metadata: ObjectMeta
+    metadata: TracedMeta
     data: dict[str, str] = field(default_factory=dict)
     binary_data: dict[str, str] = field(default_factory=dict)
     api_version: str = "v1"

@@ -6,7 +6,8 @@ from msgspec import Raw, field
 
 from translator.objects.constraints import Entries, Items, OneOf, Text
 from translator.objects.listeners import Listeners
-from translator.objects.meta import LabelSelector, ObjectMeta, Part
+from translator.objects.meta import LabelSelector, Part
+from translator.objects.provenance import TracedMeta
 from translator.objects.references import LocalObjectReference, ObjectReference, SecretObjectReference
 from translator.objects.routes import DefaultScope
 from translator.objects.scalars import AddressType, AnnotationValue, LabelValue, ObjectName, PortNumber
@@ -96,7 +97,7 @@ class GatewaySpec(Part, frozen=True):
 class Gateway(Part, frozen=True):
     """A place where traffic comes in."""
 
-    metadata: ObjectMeta
+    metadata: TracedMeta
     spec: GatewaySpec
     api_version: str = "gateway.networking.k8s.io/v1"
     status: Raw = Raw()

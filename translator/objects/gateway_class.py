@@ -2,7 +2,8 @@
 
 from msgspec import Raw
 
-from translator.objects.meta import ObjectMeta, Part
+from translator.objects.meta import Part
+from translator.objects.provenance import TracedMeta
 from translator.objects.scalars import Description, GatewayController, Group, Kind, Namespace, ObjectName
 
 
@@ -26,7 +27,7 @@ class GatewayClassSpec(Part, frozen=True):
 class GatewayClass(Part, frozen=True):
     """A class of Gateways; it has no namespace."""
 
-    metadata: ObjectMeta
+    metadata: TracedMeta
     spec: GatewayClassSpec
     api_version: str = "gateway.networking.k8s.io/v1"
     status: Raw = Raw()

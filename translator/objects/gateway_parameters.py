@@ -6,7 +6,8 @@ from typing import Annotated
 from msgspec import Raw, field
 
 from translator.objects.constraints import Between, Entries, Items, OneOf, Text
-from translator.objects.meta import LabelSelector, ObjectMeta, Part
+from translator.objects.meta import LabelSelector, Part
+from translator.objects.provenance import TracedMeta
 from translator.objects.scalars import Duration, Namespace, ObjectName, PortNumber
 
 Quantity = int | str | None  # as Kubernetes writes amounts: 2, 500m, 64Mi
@@ -142,7 +143,7 @@ class GatewayParametersSpec(Part, frozen=True):
 class GatewayParameters(Part, frozen=True):
     """The operator's word, which a class or a Gateway refers to."""
 
-    metadata: ObjectMeta
+    metadata: TracedMeta
     spec: GatewayParametersSpec = GatewayParametersSpec()
     api_version: str = "legation.dev/v1alpha1"
     status: Raw = Raw()

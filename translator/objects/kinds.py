@@ -1,7 +1,7 @@
 """Every kind of object that is read: its struct, and what the API calls it."""
 
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -122,7 +122,8 @@ def name_of(thing: Object) -> Name:
 
 
 def as_manifest(thing: Object) -> dict[str, object]:
-    """Write an object as a manifest has it: version and kind first, unset fields left out."""
+    """Write an object as a manifest has it: version and kind first, unset fields and its writers left out."""
     heading = {"apiVersion": thing.api_version, "kind": kind_of(thing).kind}
-    body: dict[str, object] = msgspec.json.decode(msgspec.json.encode(thing))
+    body: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(thing))
+    body["metadata"].pop("managedFields", None)
     return {**heading, **{key: value for key, value in body.items() if key not in heading}}

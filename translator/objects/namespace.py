@@ -4,7 +4,8 @@ from typing import ClassVar
 
 from msgspec import Raw
 
-from translator.objects.meta import ObjectMeta, Part
+from translator.objects.meta import Part
+from translator.objects.provenance import LabelledMeta
 
 
 class Namespace(Part, frozen=True):
@@ -12,6 +13,6 @@ class Namespace(Part, frozen=True):
 
     also: ClassVar[frozenset[str]] = frozenset({"spec"})
 
-    metadata: ObjectMeta
+    metadata: LabelledMeta
     api_version: str = "v1"
     status: Raw = Raw()

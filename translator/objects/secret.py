@@ -5,7 +5,8 @@ from typing import ClassVar
 
 from msgspec import field
 
-from translator.objects.meta import ObjectMeta, Part
+from translator.objects.meta import Part
+from translator.objects.provenance import TracedMeta
 
 
 def from_base64(text: str) -> bytes | None:
@@ -21,7 +22,7 @@ class Secret(Part, frozen=True):
 
     also: ClassVar[frozenset[str]] = frozenset({"immutable"})
 
-    metadata: ObjectMeta
+    metadata: TracedMeta
     type: str = "Opaque"
     data: dict[str, str] = field(default_factory=dict)
     string_data: dict[str, str] = field(default_factory=dict)

@@ -7,7 +7,8 @@ from msgspec import Raw, field
 
 from translator.objects.backend_tls_policy import BackendTLSPolicyValidation
 from translator.objects.constraints import Entries, OneOf
-from translator.objects.meta import ObjectMeta, Part
+from translator.objects.meta import Part
+from translator.objects.provenance import AnnotatedMeta
 from translator.objects.references import SecretObjectReference
 from translator.objects.routes import SessionPersistence
 from translator.objects.scalars import LabelValue, PortNumber, PreciseHostname
@@ -62,7 +63,7 @@ class BackendSpec(Part, frozen=True):
 class XBackend(Part, frozen=True):
     """A backend that is no Service."""
 
-    metadata: ObjectMeta
+    metadata: AnnotatedMeta
     spec: BackendSpec
     api_version: str = "gateway.networking.x-k8s.io/v1alpha1"
     status: Raw = Raw()

@@ -9,6 +9,7 @@ from legation.proofs.audit_record import Began, Cause, Changed, read_line
 from tests.handshakes.backends import http_backend, speaks
 from tests.handshakes.traffic import Traffic, flowing
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
+from tests.legation.proofs.test_audit_record import objects
 from tests.legation.proofs.test_changes import policy
 from tests.legation.proofs.test_trust import config_map
 from tests.legation.running import Legation, free_port, legation_up
@@ -90,7 +91,7 @@ def _is_recorded(path: Path) -> None:
         assert isinstance(step, Changed)
         assert step.policy is not None
         assert step.after is not None
-        assert (step.why, step.because) == (Cause.CA_CHANGED, ("ConfigMap shop/roots",))
+        assert (step.why, objects(step)) == (Cause.CA_CHANGED, ("ConfigMap shop/roots",))
         assert (step.policy.manager, step.policy.operation) == ("policy.yaml", "File")
         assert set(step.after.fingerprints) == prints
 

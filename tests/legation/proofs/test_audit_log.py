@@ -13,8 +13,8 @@ import msgspec
 import pytest
 
 from legation.proofs import audit_log
-from legation.proofs.audit_log import MOST_WAITING, AppendedFile, AuditLog, appending
-from legation.proofs.audit_record import Began, Cause, Changed, Policy, Strength, Weak, line, read_line
+from legation.proofs.audit_log import MOST_INHERITED, MOST_WAITING, AppendedFile, AuditLog, appending
+from legation.proofs.audit_record import Began, Cause, Changed, Edit, Policy, Strength, Weak, line, read_line
 from legation.pump import Outcome
 from tests.looking import eventually
 from tests.pages.blocks import blocks
@@ -84,6 +84,30 @@ async def test_what_changed_while_nobody_led_is_written_as_inherited(tmp_path: P
     assert first == msgspec.structs.replace(change(1), inherited=True)
     log.take(outcome(change(2)))
     assert len(lines(path)) == 2
+
+
+async def test_what_changes_while_nobody_leads_and_cannot_be_kept_is_counted_as_lost(tmp_path: Path) -> None:
+    path = tmp_path / "audit"
+    log = AuditLog(appending(str(path)))
+    log.take(outcome(change(-2), change(-1)))
+    log.take(outcome(*(change(number) for number in range(MOST_INHERITED))))
+    assert counted(log)["lost"] == 0  # whoever leads may have written them
+    async with leading(log):
+        await eventually(lambda: len(lines(path)) == MOST_INHERITED + 1)
+    assert counted(log)["lost"] == 2
+    assert lines(path)[0] == msgspec.structs.replace(change(0), inherited=True)
+
+
+async def test_what_was_given_up_while_somebody_led_long_ago_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "audit"
+    log = AuditLog(appending(str(path)))
+    log.take(outcome(*(change(number) for number in range(2 * MOST_INHERITED))))
+    monkeypatch.setattr(audit_log, "INHERITED", 0.0)
+    async with leading(log):
+        await eventually(lambda: len(lines(path)) == 1)
+    assert counted(log)["lost"] == 0
 
 
 async def test_a_file_that_was_moved_away_is_made_anew(tmp_path: Path) -> None:
@@ -160,6 +184,7 @@ def fields(heading: str) -> set[str]:
     [
         ("## `changed`", Changed),
         ("In `policy`:", Policy),
+        ("In each of `because`:", Edit),
         ("In `before` and `after`", Strength),
         ("## `began`", Began),
         ("followed by a line `weak`", Weak),

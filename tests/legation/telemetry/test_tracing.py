@@ -11,7 +11,7 @@ from legation.pump import Effort, Outcome
 from legation.telemetry.otlp import Exporter
 from legation.telemetry.otlp_settings import Traces
 from legation.telemetry.tracing import MOST_OPEN, MOST_SPANS, PATIENCE, Span, Tracer
-from tests.collector import Collector, attributes, collecting_over_http
+from tests.collector import attributes, collecting_over_http, is_whole, traced
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from tests.legation.running import free_port, legation_up
 from tests.looking import eventually
@@ -200,24 +200,6 @@ async def test_a_collector_that_refuses_is_named_once() -> None:
     assert (said["event"], said["why"]) == ("traces are not taken", "HTTP 503")
 
 
-async def trace(collector: Collector, about: str) -> dict[str, Any]:
-    """Wait for the trace of a change to one object; return its spans by name."""
-    traces: dict[bytes, dict[str, Any]] = {}
-    async with asyncio.timeout(WITHIN):
-        while True:
-            _, span = await collector.spans.get()
-            parts = traces.setdefault(span.trace_id, {})
-            parts[span.name] = span
-            objects = [
-                each.string_value
-                for attribute in span.attributes
-                if attribute.key == "legation.objects"
-                for each in attribute.value.array_value.values
-            ]
-            if objects == [about]:
-                return parts
-
-
 async def test_one_edit_of_a_file_is_one_trace_up_to_envoys_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,13 +211,10 @@ async def test_one_edit_of_a_file_is_one_trace_up_to_envoys_answer(
         async with legation_up(tmp_path) as running:
             await running.logged("programmed")
             (tmp_path / "route.yaml").write_text(route("store", "store", host="other.example"))
-            parts = await trace(collector, "HTTPRoute shop/store")
+            parts = await traced(collector, lambda objects: objects == ["HTTPRoute shop/store"], WITHIN)
     change = parts["change"]
     assert attributes(change)["legation.answer"] == "accepted"
     assert {"wait", "translate", "publish", "push RouteConfiguration"} <= parts.keys()
     push = attributes(parts["push RouteConfiguration"])
     assert (push["legation.gateway"], push["legation.answer"]) == (GROUP, "ACK")
-    for span in parts.values():
-        assert change.start_time_unix_nano <= span.start_time_unix_nano <= span.end_time_unix_nano
-        assert span.end_time_unix_nano <= change.end_time_unix_nano
-        assert span is change or span.parent_span_id == change.span_id
+    assert is_whole(parts)

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -55,7 +55,7 @@ async def echoing(folder: Path) -> AsyncIterator[int]:
         yield server.sockets[0].getsockname()[1]
 
 
-def plans(port: int) -> Plans:
+def plans(port: int, told: Telemetry = WRITTEN) -> Plans:
     """Lead requests and connections to one backend that nobody verifies, and connections to a pinned one."""
     service = ServicePort(Name("shop", "pay"), 443)
     requests = Backend(service, Protocol.HTTP, Name("shop", "tls"), weakness=Weakness.UNVERIFIED)
@@ -67,9 +67,9 @@ def plans(port: int) -> Plans:
     entry = Entry(HttpMatch(PathPrefix("/")), HttpRule(Forward((Share(requests, 1),))), "rule 0")
     return Plans(
         {
-            BOUND: Site((LOOPBACK,), 0, HttpPort(TABLE), telemetry=WRITTEN),
-            TCP: Site((LOOPBACK,), 0, TcpPort(Streams((Share(connections, 1),))), telemetry=WRITTEN),
-            PROVED: Site((LOOPBACK,), 0, TcpPort(Streams((Share(pinned, 1),))), telemetry=WRITTEN),
+            BOUND: Site((LOOPBACK,), 0, HttpPort(TABLE), telemetry=told),
+            TCP: Site((LOOPBACK,), 0, TcpPort(Streams((Share(connections, 1),))), telemetry=told),
+            PROVED: Site((LOOPBACK,), 0, TcpPort(Streams((Share(pinned, 1),))), telemetry=told),
         },
         {TABLE: {"*": [entry]}},
         (Hop(requests, at, unverified), Hop(connections, at, unverified), Hop(pinned, at, proved)),
@@ -117,6 +117,32 @@ async def test_upgraded_requests_and_connections_end_and_proved_ones_last(tmp_pa
             str(TCP): "unverified",
             str(PROVED): None,
         }
+
+
+async def test_a_line_of_text_ends_with_what_is_left_out_of_the_proof(tmp_path: Path) -> None:
+    expected = {
+        "shop/pay:443+tls/unverified": "unverified",
+        "shop/pay:443/tcp+tls/unverified": "unverified",
+        "shop/pay:443/tcp+pinned": "-",
+    }
+    async with echoing(tmp_path) as port:
+        config = runnable(bodies(build(plans(port, Telemetry(stdout="Text")))))
+        async with running_envoy(config, *SOON) as envoy:
+            for bound, word in ((BOUND, UPGRADE), (TCP, b"coins"), (PROVED, b"coins")):
+                opened = await asyncio.open_connection(LOOPBACK, await envoy.listener_port(str(bound)))
+                assert await said(opened, word)
+                opened[1].close()
+
+            async def all_there() -> bool:
+                return last_words(envoy, expected) == expected
+
+            await until(all_there, within=ENDS_WITHIN)
+
+
+def last_words(envoy: RunningEnvoy, clusters: Iterable[str]) -> dict[str, str]:
+    """Return how the lines end that name a cluster, as far as there are any."""
+    lines = [line.split() for line in envoy.log.read_text().splitlines()]
+    return {each: line[-1] for each in clusters for line in lines if each in line}
 
 
 async def verifications(envoy: RunningEnvoy) -> dict[str, str | None]:

@@ -1,4 +1,4 @@
-"""Of all writers that the API server notes, only the last one of the spec is kept."""
+"""Of all writers that the API server notes, only the last one of what matters is kept."""
 
 import json
 from datetime import UTC, datetime
@@ -8,9 +8,20 @@ import pytest
 
 from legation.manifests import read_manifests
 from translator.objects.backend_tls_policy import BackendTLSPolicy
+from translator.objects.cluster_trust_bundle import ClusterTrustBundle
+from translator.objects.config_map import ConfigMap
+from translator.objects.gateway import Gateway
+from translator.objects.gateway_class import GatewayClass
+from translator.objects.gateway_parameters import GatewayParameters
+from translator.objects.kinds import Object
+from translator.objects.namespace import Namespace
 from translator.objects.provenance import FieldManager, TracedMeta
+from translator.objects.secret import Secret
+from translator.objects.x_backend import XBackend
 
-SPEC: dict[str, object] = {"f:spec": {"f:validation": {"f:hostname": {}}}}
+Json = dict[str, object]
+
+SPEC: Json = {"f:spec": {"f:validation": {"f:hostname": {}}}}
 
 
 def noted(manager: str, hour: int, fields: object = SPEC, subresource: str = "") -> dict[str, object]:
@@ -57,6 +68,50 @@ def test_the_last_writer_of_the_spec_is_kept_without_the_list_of_its_fields() ->
         FieldManager("kubectl", "Apply", datetime(2026, 1, 1, 3, tzinfo=UTC)),
     )
     assert found.metadata.resource_version == "7"
+
+
+def manager(kind: type[Object], *writers: dict[str, object]) -> str:
+    """Say who is kept as the writer of an object's metadata."""
+    meta = kind.__annotations__["metadata"]
+    sent = json.dumps({"name": "a", "managedFields": writers})
+    found = msgspec.json.decode(sent, type=meta).writer
+    return found.manager if found else ""
+
+
+LABELS: Json = {"f:labels": {"f:env": {}}}
+DATA: Json = {"f:data": {"f:ca.crt": {}}}
+BINARY: Json = {"f:binaryData": {"f:ca.crt": {}}}
+
+
+@pytest.mark.parametrize("kind", [GatewayParameters, GatewayClass, Gateway, ClusterTrustBundle, XBackend])
+def test_of_what_has_a_spec_its_last_writer_is_named(kind: type[Object]) -> None:
+    other = {"f:metadata": {**LABELS, "f:annotations": {"f:example.com/spec": {}}}}
+    assert manager(kind, noted("officer", 3), noted("labels-only", 4, other)) == "officer"
+
+
+@pytest.mark.parametrize(("kind", "fields"), [(ConfigMap, DATA), (ConfigMap, BINARY), (Secret, DATA)])
+def test_of_what_has_data_its_last_writer_is_named(kind: type[Object], fields: object) -> None:
+    other: Json = {"f:metadata": {"f:annotations": {"f:data": {}}}}
+    assert manager(kind, noted("mallory", 3, fields), noted("other", 4, other)) == "mallory"
+
+
+def test_of_a_namespace_the_last_writer_of_labels_is_named() -> None:
+    other: Json = {"f:metadata": {"f:annotations": {"f:labels": {}}}}
+    writers = [
+        noted("officer", 3, {"f:metadata": LABELS}),
+        noted("annotations-only", 4, other),
+        noted("x", 5),
+    ]
+    assert manager(Namespace, *writers) == "officer"
+
+
+def test_of_an_x_backend_who_wrote_an_annotation_of_ours_is_named_too() -> None:
+    ours: Json = {"f:metadata": {"f:annotations": {"f:legation.dev/pinned-public-key-sha256": {}}}}
+    assert manager(XBackend, noted("kubectl", 3), noted("mallory", 4, ours)) == "mallory"
+
+
+def test_what_is_no_list_of_fields_names_nobody() -> None:
+    assert manager(ConfigMap, noted("odd", 3, "f:data"), noted("odder", 4, [])) == ""
 
 
 def test_nobody_is_named_where_nobody_was_noted() -> None:

@@ -74,7 +74,7 @@ def service(name: str, *ports: str) -> Service:
 
 def config_map(text: str, name: str = "roots") -> ConfigMap:
     """Make a ConfigMap in `shop` that says this in its `ca.crt`."""
-    return ConfigMap(ObjectMeta(name, "shop"), data={"ca.crt": text})
+    return ConfigMap(TracedMeta(name, "shop"), data={"ca.crt": text})
 
 
 def secret(name: str = "roots", type_: str = "Opaque", **values: str | bytes) -> Secret:
@@ -83,12 +83,12 @@ def secret(name: str = "roots", type_: str = "Opaque", **values: str | bytes) ->
         key.replace("_", "."): b64encode(value.encode() if isinstance(value, str) else value).decode()
         for key, value in values.items()
     }
-    return Secret(ObjectMeta(name, "shop"), type=type_, data=data)
+    return Secret(TracedMeta(name, "shop"), type=type_, data=data)
 
 
 def trust_bundle(text: str, name: str = "roots") -> ClusterTrustBundle:
     """Make a ClusterTrustBundle."""
-    return ClusterTrustBundle(ObjectMeta(name), ClusterTrustBundleSpec(text))
+    return ClusterTrustBundle(TracedMeta(name), ClusterTrustBundleSpec(text))
 
 
 def world_of(*things: Object) -> World:

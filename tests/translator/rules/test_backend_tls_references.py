@@ -15,7 +15,7 @@ from tests.translator.rules.backend_tls_given import (
     world_of,
 )
 from translator.objects.config_map import ConfigMap
-from translator.objects.meta import ObjectMeta
+from translator.objects.provenance import TracedMeta
 from translator.rules.ca_references import (
     CLUSTER_TRUST_BUNDLES,
     Anchors,
@@ -72,7 +72,7 @@ def test_certificates_come_from_three_kinds_of_objects(world: World, reference: 
 
 def test_a_config_map_may_hold_certificates_as_binary() -> None:
     binary = secret(ca_crt=ROOTS.pem).data
-    world = world_of(ConfigMap(ObjectMeta("roots", "shop"), binary_data=binary))
+    world = world_of(ConfigMap(TracedMeta("roots", "shop"), binary_data=binary))
     assert trusted(anchors(world, IN_CONFIG_MAP)) == [ROOTS.pem]
 
 
@@ -87,7 +87,7 @@ def test_a_cluster_trust_bundle_has_no_namespace() -> None:
         (world_of(), IN_CONFIG_MAP, "ConfigMap shop/roots does not exist: create it in namespace shop"),
         (world_of(), IN_SECRET, "Secret shop/roots does not exist"),
         (world_of(), IN_TRUST_BUNDLE, "ClusterTrustBundle roots does not exist: create it with"),
-        (world_of(ConfigMap(ObjectMeta("roots", "shop"))), IN_CONFIG_MAP, "has nothing in ca.crt"),
+        (world_of(ConfigMap(TracedMeta("roots", "shop"))), IN_CONFIG_MAP, "has nothing in ca.crt"),
         (world_of(config_map(" \n")), IN_CONFIG_MAP, "has nothing in ca.crt"),
         (world_of(secret(tls_crt=ROOTS.pem)), IN_SECRET, "has nothing in ca.crt"),
         (
@@ -99,7 +99,7 @@ def test_a_cluster_trust_bundle_has_no_namespace() -> None:
         (world_of(config_map(ROOTS.pem + ROOTS.own.key_pem)), IN_CONFIG_MAP, "holds a private key"),
         (world_of(config_map(ROOTS.pem[:100])), IN_CONFIG_MAP, "block 1 lacks its BEGIN or its END line"),
         (
-            world_of(ConfigMap(ObjectMeta("roots", "shop"), binary_data={"ca.crt": "no base64"})),
+            world_of(ConfigMap(TracedMeta("roots", "shop"), binary_data={"ca.crt": "no base64"})),
             IN_CONFIG_MAP,
             "has nothing in ca.crt",
         ),
@@ -216,6 +216,6 @@ def test_a_tick_that_crosses_no_boundary_runs_nothing() -> None:
 def test_a_label_on_an_object_does_not_have_its_certificates_read_again() -> None:
     world = world_of(config_map(ROOTS.pem))
     anchors(world, IN_CONFIG_MAP)
-    put(world, ConfigMap(ObjectMeta("roots", "shop", labels={"a": "b"}), data={"ca.crt": ROOTS.pem}))
+    put(world, ConfigMap(TracedMeta("roots", "shop", labels={"a": "b"}), data={"ca.crt": ROOTS.pem}))
     anchors(world, IN_CONFIG_MAP)
     assert world.memory.runs["_bundle"] == 1

@@ -21,6 +21,7 @@ from translator.objects.http_route import HTTPBackendRef, HTTPRoute, HTTPRouteRu
 from translator.objects.kinds import Object
 from translator.objects.listeners import Listener
 from translator.objects.meta import ObjectMeta
+from translator.objects.provenance import TracedMeta
 from translator.objects.references import ParentReference
 from translator.rules.backend_tls_status import backend_tls_status, crowded_out
 from translator.rules.gateways import CONTROLLER
@@ -30,7 +31,7 @@ from translator.world import World
 
 ROOTS = Authority("roots", **ALWAYS)
 PAY = service("pay", "https:443", "admin:8443")
-CLASS = GatewayClass(ObjectMeta("legation"), GatewayClassSpec(CONTROLLER))
+CLASS = GatewayClass(TracedMeta("legation"), GatewayClassSpec(CONTROLLER))
 SERVICE_PAY = ParentRef("", "Service", "pay", "shop")
 
 
@@ -60,7 +61,7 @@ def gateways(count: int, port: int = 443) -> list[Object]:
     return [
         CLASS,
         HTTPRoute(ObjectMeta("pay", "shop"), HTTPRouteSpec(parent_refs=parents, rules=(rule,))),
-        *(Gateway(ObjectMeta(name, "shop"), GatewaySpec("legation", (listener,))) for name in names),
+        *(Gateway(TracedMeta(name, "shop"), GatewaySpec("legation", (listener,))) for name in names),
     ]
 
 

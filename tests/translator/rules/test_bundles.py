@@ -4,7 +4,7 @@ import pytest
 
 from translator.names import Name
 from translator.objects.gateway_class import GatewayClass, GatewayClassSpec
-from translator.objects.meta import ObjectMeta
+from translator.objects.provenance import TracedMeta
 from translator.rules.bundles import BUNDLES, Bundle, Bundles, is_experimental
 from translator.rules.gateway_status import gateway_class_status
 from translator.rules.gateways import CONTROLLER
@@ -16,7 +16,7 @@ def told(bundles: Bundles | None) -> list[Condition]:
     """Return what a class is told, apart from being accepted."""
     world = World()
     name = Name("", "legation")
-    world.put(GatewayClass, name, GatewayClass(ObjectMeta("legation"), GatewayClassSpec(CONTROLLER)))
+    world.put(GatewayClass, name, GatewayClass(TracedMeta("legation"), GatewayClassSpec(CONTROLLER)))
     world.state(BUNDLES, bundles)
     accepted, *others = gateway_class_status(world, name).conditions
     assert accepted.status

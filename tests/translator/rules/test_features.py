@@ -2,7 +2,7 @@
 
 from translator.names import Name
 from translator.objects.gateway_class import GatewayClass, GatewayClassSpec
-from translator.objects.meta import ObjectMeta
+from translator.objects.provenance import TracedMeta
 from translator.rules.bundles import BUNDLES, Bundle
 from translator.rules.ca_references import CLUSTER_TRUST_BUNDLES
 from translator.rules.features import EXPERIMENTAL, SUPPORTED
@@ -24,7 +24,7 @@ def test_every_profile_that_is_served_is_claimed() -> None:
 
 def told(world: World) -> tuple[str, ...]:
     name = Name("", "legation")
-    world.put(GatewayClass, name, GatewayClass(ObjectMeta("legation"), GatewayClassSpec(CONTROLLER)))
+    world.put(GatewayClass, name, GatewayClass(TracedMeta("legation"), GatewayClassSpec(CONTROLLER)))
     return gateway_class_status(world, name).supported_features
 
 

@@ -11,7 +11,7 @@ from translator.objects.config_map import ConfigMap
 from translator.objects.gateway import Gateway
 from translator.objects.gateway_class import GatewayClass
 from translator.objects.http_route import HTTPRoute
-from translator.objects.meta import ObjectMeta
+from translator.objects.provenance import TracedMeta
 from translator.objects.x_backend import X_GROUP, XBackend
 from translator.rules.backends import Traffic, resolve
 from translator.rules.endpoints import endpoints
@@ -43,7 +43,7 @@ def world_with(**spec: Any) -> World:  # noqa: ANN401  any JSON
     world = World(INDEXES)
     written = {"metadata": {"name": "pay", "namespace": "shop"}, "spec": RIGHT | spec}
     world.put(XBackend, PAY, msgspec.json.decode(msgspec.json.encode(written), type=XBackend))
-    roots = ConfigMap(ObjectMeta("roots", "shop"), {"ca.crt": pems()["roots"]})
+    roots = ConfigMap(TracedMeta("roots", "shop"), {"ca.crt": pems()["roots"]})
     world.put(ConfigMap, Name("shop", "roots"), roots)
     return world
 

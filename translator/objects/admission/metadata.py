@@ -6,7 +6,7 @@ from typing import Protocol
 from translator.objects.admission.compare import shortened
 from translator.objects.admission.finding import Finding, rules_of
 from translator.objects.meta import ObjectMeta
-from translator.objects.provenance import TracedMeta
+from translator.objects.provenance import AnnotatedMeta, LabelledMeta, TracedMeta
 from translator.objects.scalars import DNS_DOMAIN, DNS_LABEL, LABEL_VALUE, QUALIFIED_NAME
 
 _LONGEST_LABEL = 63
@@ -103,5 +103,5 @@ CHECKS = tuple(
         annotations_are_well_formed,
         generation_is_not_negative,
     )
-    for kind in (ObjectMeta, TracedMeta)
+    for kind in (ObjectMeta, TracedMeta, LabelledMeta, AnnotatedMeta)
 )
