@@ -93,10 +93,10 @@ class Programs(NamedTuple):
         return os.pathsep.join((*folders, os.environ["PATH"]))
 
 
-def fetched(module: str) -> Path:
-    """Give the folder of a module that the conformance suite is built from."""
-    _go(CONFORMANCE, "mod", "download", module)
-    return Path(_go(CONFORMANCE, "list", "-m", "-f", "{{.Dir}}", module))
+def fetched(module: str, folder: Path = CONFORMANCE) -> Path:
+    """Give the folder of a module that something is built from, by default the conformance suite."""
+    _go(folder, "mod", "download", module)
+    return Path(_go(folder, "list", "-m", "-f", "{{.Dir}}", module))
 
 
 def channel() -> str:
