@@ -81,9 +81,12 @@ async def everything(side: Side) -> list[Size]:
 
 
 async def main() -> None:
-    """Measure whoever is wanted, one after the other, and print what was found."""
-    found = {side.name: await everything(side) for side in SIDES if side.name in WANTED}
-    print(report(SIZES, found))
+    """Measure whoever is wanted, one after the other, and print what was found so far after each."""
+    found: dict[str, list[Size]] = {}
+    for side in SIDES:
+        if side.name in WANTED:
+            found[side.name] = await everything(side)
+            print(report(SIZES, found), flush=True)
 
 
 if __name__ == "__main__":
