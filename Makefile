@@ -101,9 +101,9 @@ coverage: .venv/ready ## run the tests and list lines and branches that none of 
 	@$(BIN)/python $(PYTEST) --quiet --cov --cov-report=term-missing:skip-covered $(TESTS)
 
 .PHONY: bench
-bench: .venv/ready ## run the benchmarks: ratios and counts; ON=cluster with an API server, as root; ON=peers beside others, with Go; SOAK=1 whether anything grows; PLOTS=1 draws
+bench: .venv/ready ## run the benchmarks: ratios and counts; ON=cluster whole controllers with an API server, as root; ON=peers beside others, with Go; SOAK=1 whether anything grows; PLOTS=1 draws
 ifeq ($(ON),cluster)
-	@$(BIN)/python -m e2e.cluster with $(BIN)/python -m bench.cluster
+	@$(BIN)/python -m bench.cluster
 else ifeq ($(ON),peers)
 	@$(BIN)/python -m bench.peers
 else ifdef SOAK

@@ -1,5 +1,6 @@
 """Writes what objects are to say about themselves into the cluster: once for each object and change.
 
+What goes on changing, such as the number of a Gateway's routes, is written less often the longer it does.
 Nothing is sent where the status is as it should be, so a resync costs no write. What others write in between
 is read again and kept. After a write of ours, an object is not judged by what was known before it.
 """
@@ -23,6 +24,7 @@ from k8s_watch.writer import Status as Known
 from legation.due import Due
 from legation.notebook import Judged
 from legation.permissions import JUDGED
+from legation.spacing import Spacing
 from legation.statuses import Moment, merged
 from translator.names import Name, Ref
 from translator.objects.kinds import KINDS, Object
@@ -82,6 +84,7 @@ class StatusWriter:
         self._awaited: dict[Ref, str] = {}  # the version that a write of ours made and nobody told us of yet
         self._due: Due[Ref] = Due()
         self._failures: dict[Ref, int] = {}
+        self._spacing: Spacing[Ref] = Spacing()
 
     def overhear(self, kind: type, changes: Sequence[Change[Object]]) -> None:
         """Learn what objects say about themselves now, if they are told something by us."""
@@ -122,6 +125,9 @@ class StatusWriter:
         judged, seen = self._judged.get(ref), self._seen.get(ref)
         if judged is None or seen is None:
             return
+        if left := self._spacing.left(ref, asyncio.get_running_loop().time()):
+            self._mark(ref, left)
+            return
         found = seen.known
         if found.status == NO_STATUS and judged.status in SILENCE:
             return  # it is nobody's, or others have not spoken yet
@@ -145,7 +151,9 @@ class StatusWriter:
         match outcome:
             case Written(version=version):
                 self._failures.pop(ref, None)
-                self._await(ref, version)
+                if ref in self._seen:
+                    self._spacing.wrote(ref, asyncio.get_running_loop().time())
+                    self._await(ref, version)
             case Unchanged() | Missing():
                 self._failures.pop(ref, None)
             case Failed() if ref not in self._seen:
@@ -166,12 +174,12 @@ class StatusWriter:
 
     def _await(self, ref: Ref, version: str) -> None:
         """Wait to be told of what we wrote, unless that was quicker than the answer."""
-        seen = self._seen.get(ref)
-        if seen is not None and is_older(seen.known.version, version):
+        if is_older(self._seen[ref].known.version, version):
             self._awaited[ref] = version
 
     def _forget(self, ref: Ref) -> None:
         self._due.forget(ref)
+        self._spacing.forget(ref)
         for each in (self._seen, self._awaited, self._failures):
             each.pop(ref, None)
 

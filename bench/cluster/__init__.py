@@ -1,1 +1,1 @@
-"""What changes cost on a real API server, with a proxy that a Gateway has: `make bench ON=cluster`."""
+"""Whole controllers on a real API server, with the proxies that a Gateway has: `make bench ON=cluster`."""

@@ -1,43 +1,82 @@
-"""A Gateway with a proxy, a backend, and as many routes to it as are asked for, written to the API."""
+"""A Gateway with a proxy, its backends, and somebody who asks it; objects are written to the API."""
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
-from typing import Any, NamedTuple
+import subprocess
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from itertools import count
+from time import monotonic
+from typing import NamedTuple
 
+import aiohttp
 import msgspec
 from aiohttp import web
+from msgspec import Struct
 
-from e2e.beside import control_plane, gateway
-from e2e.cluster.network import NODE_ADDRESS
-from e2e.kubectl import kubectl, read, wait_for
+from bench.cluster.manifests import ADDRESSES, ENDING, GATEWAY_API, Json, address, backends, endpoints
+from bench.cluster.sides import Side
+from bench.cluster.writes import status_writes
+from e2e.beside import gateway
+from e2e.kubectl import kubectl, wait_for
 from e2e.test_proxies import reached
-from k8s_watch.api_server import ApiServer, kubeconfig
+from k8s_watch.api_server import ApiServer, Call, kubeconfig
 from k8s_watch.kind import Place
 from k8s_watch.writer import Writer, Written
-from tests.legation.running import Legation
 
-NAMESPACE = "bench"
-PROBE = "probe-"  # how routes are called that only probe
-GATEWAY_API = "gateway.networking.k8s.io/v1"
 AT_ONCE = 16  # requests to the API server
-SPARE = 8  # addresses of the Service that nobody asks, so that its endpoints can change
+UNANSWERED = 0
+PLURALS = {"HTTPRoute": "httproutes", "Service": "services", "EndpointSlice": "endpointslices"}
 
-Json = dict[str, Any]
+
+class _Condition(Struct, frozen=True):
+    type: str
+    status: str
+
+
+class _Parent(Struct, frozen=True):
+    conditions: tuple[_Condition, ...] = ()
+
+
+class _Listener(Struct, frozen=True):
+    attached: int = msgspec.field(name="attachedRoutes")
+
+
+class _Status(Struct, frozen=True):
+    parents: tuple[_Parent, ...] = ()
+    listeners: tuple[_Listener, ...] = ()
+
+
+class _Object(Struct, frozen=True):
+    status: _Status = _Status()
+
+
+class _List(Struct, frozen=True):
+    items: tuple[_Object, ...]
+
+
+class Backends(NamedTuple):
+    """All backends as one server, and when each address was first asked."""
+
+    port: int
+    asked: dict[str, float]
 
 
 class Scene(NamedTuple):
     """What a measurement works with."""
 
+    api: ApiServer
     writer: Writer
-    legation: Legation
+    session: aiohttp.ClientSession
+    namespace: str
+    pid: int  # of the control plane
     at: str  # the address of the Gateway
-    backend: int  # its port
+    backends: Backends
+    numbers: "count[int]"  # of endpoints that were never there
 
     async def put(self, manifest: Json) -> None:
         """Let an object be like this."""
-        outcome = await self.writer.apply(_place(manifest), msgspec.json.encode(manifest))
+        outcome = await self.writer.apply(self._place(manifest), msgspec.json.encode(manifest))
         assert isinstance(outcome, Written), outcome
 
     async def put_all(self, manifests: Iterable[Json]) -> None:
@@ -50,79 +89,116 @@ class Scene(NamedTuple):
 
         await asyncio.gather(*(put(manifest) for manifest in manifests))
 
+    async def delete(self, manifest: Json) -> None:
+        """Let there be no such object."""
+        await self.writer.delete(self._place(manifest))
 
-def route(name: str, host: str) -> Json:
-    """Write a route of one host to the backend."""
-    rule = {"backendRefs": [{"name": "store", "port": 80}]}
-    spec = {"parentRefs": [{"name": "edge"}], "hostnames": [host], "rules": [rule]}
-    return _manifest(GATEWAY_API, "HTTPRoute", name, spec=spec)
+    async def delete_routes(self) -> None:
+        """Let there be no routes."""
+        async with self.api.send(Call("DELETE", self._routes.path())) as answer:
+            await answer.read()
 
+    async def have_backends(self, routes: int) -> None:
+        """Have the Services of so many routes."""
+        await self.put_all(backends(routes, self.backends.port))
 
-def endpoints(port: int, last: int = 0) -> Json:
-    """Write the endpoints of the backend; those that are not ready are never asked."""
-    ready: Json = {"addresses": [NODE_ADDRESS]}
-    spare = [
-        {"addresses": [f"198.18.15.{last % 200 + n + 1}"], "conditions": {"ready": False}}
-        for n in range(SPARE)
-    ]
-    manifest = _manifest("discovery.k8s.io/v1", "EndpointSlice", "store")
-    manifest["metadata"]["labels"] = {"kubernetes.io/service-name": "store"}
-    return manifest | {
-        "addressType": "IPv4",
-        "ports": [{"name": "http", "port": port}],
-        "endpoints": [ready, *spare] if last % 2 else [*spare, ready],
-    }
+    async def replace(self, name: str) -> tuple[str, float]:
+        """Replace the endpoint of a Service that is ready; give the new one, and when the API knew it."""
+        number = next(self.numbers)
+        await self.put(endpoints(name, self.backends.port, number))
+        return address(number), monotonic()
+
+    async def answer(self, host: str) -> int:
+        """Ask the Gateway for a host; give the status of its answer."""
+        try:
+            async with self.session.get(f"http://{self.at}/", headers={"host": host}) as response:
+                await response.read()
+                return response.status
+        except (aiohttp.ClientError, TimeoutError):
+            return UNANSWERED
+
+    async def accepted(self) -> int:
+        """Count the routes that are told to be accepted."""
+        found = msgspec.json.decode(await self._get(self._routes.path()), type=_List)
+        return sum(_accepted(each) for each in found.items)
+
+    async def attached(self) -> int:
+        """Read how many routes the Gateway says that it has."""
+        place = Place(GATEWAY_API, "gateways", self.namespace, "edge")
+        found = msgspec.json.decode(await self._get(place.path()), type=_Object)
+        return sum(each.attached for each in found.status.listeners)
+
+    async def status_writes(self) -> Mapping[str, int]:
+        """Count the writes of statuses so far."""
+        return status_writes((await self._get("/metrics", accept="text/plain")).decode())
+
+    async def _get(self, path: str, accept: str = "application/json") -> bytes:
+        async with self.api.send(Call("GET", path, accept=accept)) as answer:
+            return await answer.read()
+
+    @property
+    def _routes(self) -> Place:
+        return Place(GATEWAY_API, "httproutes", self.namespace)
+
+    def _place(self, manifest: Json) -> Place:
+        plural = PLURALS[manifest["kind"]]
+        return Place(manifest["apiVersion"], plural, self.namespace, manifest["metadata"]["name"])
 
 
 @asynccontextmanager
-async def staged() -> AsyncIterator[Scene]:
+async def staged(side: Side) -> AsyncIterator[Scene]:
     """Have a Gateway whose proxy answers."""
-    kubectl("create", "namespace", NAMESPACE)
-    wait_for(NAMESPACE, "create", "serviceaccount/default")
-    try:
-        async with (
-            ApiServer(kubeconfig(os.environ["KUBECONFIG"])) as server,
-            control_plane(NAMESPACE) as (legation, _),
-            _backend() as port,
-        ):
-            gateway(NAMESPACE, "edge")
-            scene = Scene(Writer(server, "bench"), legation, await reached(NAMESPACE, "edge"), port)
-            ports = [{"name": "http", "port": 80, "targetPort": port}]
-            await scene.put(_manifest("v1", "Service", "store", spec={"ports": ports}))
-            await scene.put(endpoints(port))
-            yield scene
-    finally:
-        kubectl("delete", "namespace", NAMESPACE, "--wait=false")
-
-
-def accepted() -> int:
-    """Count the routes that were told what became of them, without those that only probe."""
-    found = read("httproutes", "--namespace", NAMESPACE)["items"]
-    filling = (each for each in found if not each["metadata"]["name"].startswith(PROBE))
-    return sum(bool(each.get("status", {}).get("parents", [])) for each in filling)
+    namespace = side.namespace
+    kubectl("create", "namespace", namespace)
+    wait_for(namespace, "create", "serviceaccount/default")
+    async with (
+        ApiServer(kubeconfig(os.environ["KUBECONFIG"])) as api,
+        side.serving(namespace) as pid,
+        _backends() as found,
+        aiohttp.ClientSession() as session,
+    ):
+        try:
+            gateway(namespace, "edge")
+            at = await reached(namespace, "edge")
+            numbers = count(ENDING + 1)
+            yield Scene(api, Writer(api, "bench"), session, namespace, pid, at, found, numbers)
+        finally:
+            await asyncio.to_thread(kubectl, "delete", "namespace", namespace)
 
 
 @asynccontextmanager
-async def _backend() -> AsyncIterator[int]:
-    async def answer(_request: web.Request) -> web.Response:
-        return web.Response(text="store")
+async def _backends() -> AsyncIterator[Backends]:
+    found = Backends(0, {})
+
+    async def answer(request: web.Request) -> web.Response:
+        assert request.transport is not None
+        local, _ = request.transport.get_extra_info("sockname")
+        found.asked.setdefault(local, monotonic())
+        return web.Response(text=local)
 
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", answer)
-    runner = web.AppRunner(app)
+    runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     try:
-        await web.TCPSite(runner, NODE_ADDRESS, 0).start()
-        yield int(runner.addresses[0][1])
+        with _node_has(ADDRESSES):
+            await web.TCPSite(runner, "0.0.0.0", 0).start()  # noqa: S104  inside a network namespace
+            yield found._replace(port=int(runner.addresses[0][1]))
     finally:
         await runner.cleanup()
 
 
-def _manifest(api_version: str, kind: str, name: str, **fields: object) -> Json:
-    metadata = {"name": name, "namespace": NAMESPACE}
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **fields}
+@contextmanager
+def _node_has(addresses: str) -> Iterator[None]:
+    """Have the node answer at a range of addresses."""
+    route = ("local", addresses, "dev", "lo")
+    subprocess.run(["ip", "route", "add", *route], check=True)  # noqa: S603, S607  as written above
+    try:
+        yield
+    finally:
+        subprocess.run(["ip", "route", "del", *route], check=True)  # noqa: S603, S607  as written above
 
 
-def _place(manifest: Json) -> Place:
-    plural = f"{manifest['kind'].lower()}s"
-    return Place(manifest["apiVersion"], plural, NAMESPACE, manifest["metadata"]["name"])
+def _accepted(route: _Object) -> bool:
+    conditions = (each for parent in route.status.parents for each in parent.conditions)
+    return any((each.type, each.status) == ("Accepted", "True") for each in conditions)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 TICKS = os.sysconf("SC_CLK_TCK")  # of CPU time in a second
+FORGET_PEAK = "5"  # to clear_refs, see proc(5)
 
 
 class Usage(NamedTuple):
@@ -12,11 +13,18 @@ class Usage(NamedTuple):
 
     cpu: float  # seconds
     memory: int  # bytes that are resident now
+    peak: int  # the most that ever were, or since that was forgotten
 
 
 def usage(pid: int) -> Usage:
     """Look at a running process."""
     process = Path("/proc", str(pid))
     fields = (process / "stat").read_text().rpartition(")")[2].split()
-    [resident] = [line for line in (process / "status").read_text().splitlines() if line.startswith("VmRSS")]
-    return Usage((int(fields[11]) + int(fields[12])) / TICKS, int(resident.split()[1]) * 1024)
+    status = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
+    now, peak = (int(status[field].split()[0]) * 1024 for field in ("VmRSS", "VmHWM"))
+    return Usage((int(fields[11]) + int(fields[12])) / TICKS, now, peak)
+
+
+def forget_peak(pid: int) -> None:
+    """Have the peak of memory begin at what is resident now."""
+    Path("/proc", str(pid), "clear_refs").write_text(FORGET_PEAK)

@@ -28,6 +28,7 @@ READY_WITHIN = 120.0  # seconds, for each process
 END_WITHIN = 20.0
 PROBE_PERIOD = "LEGATION_E2E_PROBE_PERIOD"  # the longest time between two probes: to be quick, not to measure
 TABLE = Path(__file__).with_name("images.yaml")
+IMAGES = "LEGATION_E2E_IMAGES"  # the path of a table with more images
 INSIDE = "LEGATION_E2E_INSIDE"  # set where the addresses of Services are reachable
 NO_PROXY = MappingProxyType(
     {"NO_PROXY": "*", "no_proxy": "*"}
@@ -123,6 +124,10 @@ class Own(NamedTuple):
 
     def entering(self, pod: str, container: str, arguments: Sequence[str]) -> list[str]:
         """Give a command that runs inside a container, as root: `pod` is its namespace and name."""
+        return [*entering(self.container(pod, container).pid), *arguments]
+
+    def container(self, pod: str, container: str = "") -> Recorded:
+        """Give the process of a container that runs, by default that of the pod's first."""
         namespace, _, name = pod.partition("/")
         asked = "jsonpath={.metadata.uid} {.spec.containers[0].name}"
         kubectl = self.command(["kubectl", "--namespace", namespace, "get", "pod", name, "--output", asked])
@@ -134,7 +139,7 @@ class Own(NamedTuple):
         if not recorded or not recorded.runs:
             message = f"{pod} has no container {container or first} that runs"
             raise tools.UnreadyError(message)
-        return [*entering(recorded.pid), *arguments]
+        return recorded
 
     @property
     def _complete(self) -> Path:
@@ -167,7 +172,7 @@ class Own(NamedTuple):
             logs=str(self.place.logs / "pods"),
             certificate=str(keys / "server.crt"),
             key=str(keys / "server.key"),
-            images=images.read(TABLE.read_text(), places),
+            images=images.read(_table(), places),
             longest_probe_period=float(os.environ.get(PROBE_PERIOD, "86400")),
         )
 
@@ -199,3 +204,8 @@ class Own(NamedTuple):
             return not done.returncode
 
         return ready
+
+
+def _table() -> str:
+    more = os.environ.get(IMAGES)
+    return TABLE.read_text() + (Path(more).read_text() if more else "")

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -130,6 +131,18 @@ async def test_what_is_judged_again_at_once_is_written_once(tmp_path: Path) -> N
         assert here.entries()[1]["conditions"][0]["observedGeneration"] == 4  # type: ignore[call-overload, index]  # a list of conditions
 
 
+async def test_what_changes_whenever_it_was_written_is_written_less_and_less_often(tmp_path: Path) -> None:
+    wrote: list[float] = []
+    async with scene(tmp_path, "store") as here, running(here.statuses.run()):
+        for generation in range(4):
+            here.say(store=judged(holds("Accepted"), generation=generation))
+            async with asyncio.timeout(SOON):
+                await here.wrote.get()
+            wrote.append(asyncio.get_running_loop().time())
+    apart = [after - before for before, after in pairwise(wrote)]
+    assert all(found > least for found, least in zip(apart, (0.08, 0.16, 0.32), strict=True))
+
+
 async def test_what_somebody_wrote_meanwhile_is_read_and_kept(tmp_path: Path) -> None:
     async with scene(tmp_path, "store") as here, running(here.statuses.run()):
         newer: Json = {"controllerName": "example.com/newer", "parentRef": {"name": "y"}}
@@ -252,7 +265,8 @@ async def test_of_objects_that_are_gone_nothing_is_left_whatever_became_of_their
         async with asyncio.timeout(SOON):
             while (await here.wrote.get()).ref.name.name != "last":
                 pass
-        tables = (here.statuses._seen, here.statuses._failures, here.statuses._due._since)
+        writer = here.statuses
+        tables = (writer._seen, writer._failures, writer._due._since, writer._spacing._last)
         left = {ref.name.name for table in tables for ref in table}
         assert left <= {"last"}
 

@@ -1,0 +1,71 @@
+"""What is read of a run of whole controllers, and how it is told."""
+
+import pytest
+
+from bench.cluster.asking import Churned, Probed, seen
+from bench.cluster.manifests import ADDRESSES, MOST, address, endpoints
+from bench.cluster.report import Busy, Created, Size, percentile, report
+from bench.cluster.usage import Usage
+from bench.cluster.writes import GATEWAYS, ROUTES, status_writes
+
+pytestmark = pytest.mark.tree
+
+COUNTED = 'apiserver_request_total{{code="{}",group="g",resource="{}",subresource="{}",verb="{}"}} {}\n'
+METRICS = "".join(
+    (
+        "# TYPE apiserver_request_total counter\n",
+        COUNTED.format(200, "httproutes", "status", "PATCH", 1000),
+        COUNTED.format(200, "httproutes", "status", "PUT", 20),
+        COUNTED.format(409, "httproutes", "status", "PUT", "3"),
+        COUNTED.format(200, "httproutes", "status", "GET", 500),
+        COUNTED.format(200, "httproutes", "", "APPLY", 7000),
+        COUNTED.format(200, "gateways", "status", "APPLY", "1.08e+02"),
+        COUNTED.format(200, "grpcroutes", "status", "PATCH", 9),
+        'apiserver_request_body_size_bytes_sum{resource="gateways",subresource="status",verb="PUT"} 4\n',
+    )
+)
+
+
+def size(scale: float) -> Size:
+    """Make up figures, all times in proportion."""
+    created = Created(Usage(scale, 100, int(200 * scale)), {ROUTES: 10, GATEWAYS: 2}, scale / 2)
+    probed = Probed((scale, 2 * scale, 40 * scale), 3, 1)
+    return Size(created, probed, Busy(Churned((0.04, 0.05), 0, 9000), 0.25, 0), probed)
+
+
+def test_writes_of_statuses_are_counted_whoever_they_are_from_and_whatever_became_of_them() -> None:
+    assert status_writes(METRICS) == {ROUTES: 1023, GATEWAYS: 108}
+
+
+def test_an_endpoint_counts_as_seen_when_it_or_a_newer_one_is_asked() -> None:
+    put = {"a": 1.0, "b": 2.0, "c": 3.0}
+    assert seen(put, {"a": 1.5, "c": 4.0, "before": 0.5}) == (0.5, 2.0, 1.0)
+
+
+def test_an_endpoint_that_is_asked_before_the_api_has_answered_took_no_time() -> None:
+    assert seen({"a": 1.0}, {"a": 0.9}) == (0.0,)
+
+
+@pytest.mark.parametrize(("percent", "value"), [(50, 50), (99, 99), (100, 100)])
+def test_a_percentile_is_a_value_that_was_measured(percent: int, value: int) -> None:
+    assert percentile(range(100, 0, -1), percent) == value
+    assert percentile([7], percent) == 7
+
+
+def test_each_endpoint_is_new_one_is_ready_and_those_before_it_still_answer() -> None:
+    found = endpoints("s0", 80, 300)["endpoints"]
+    assert [each["conditions"]["ready"] for each in found] == [False, False, False, True]
+    assert [each["addresses"] for each in found[2:]] == [["198.18.129.43"], ["198.18.129.44"]]
+    assert address(MOST - 1).startswith(ADDRESSES.split(".")[0])
+
+
+def test_what_is_told_is_counts_and_what_one_thing_is_of_another() -> None:
+    text = report((10, 1000), {"Legation": [size(1), size(2)], "Envoy Gateway": [size(3), size(30)]})
+    few, many = (part.splitlines() for part in text.split("\n1000 routes"))
+    assert "10 routes" in text
+    assert " ".join(few[1].split()) == "10 routes Legation Envoy Gateway"
+    cells = {" ".join(line.split()[:-2]): line.split()[-2:] for line in many[1:]}
+    assert cells["new route to 200, median"] == ["2.00x", "30.00x"]
+    assert cells["under churn: new route to 200, p99"] == ["40.00x", "600.00x"]
+    assert cells["status writes for the Gateway"] == ["2", "2"]
+    assert cells["churn: endpoint seen, p99, of 100 ms"] == ["0.50", "0.50"]
