@@ -78,6 +78,11 @@ class Arrival(NamedTuple):
     batch: Batch
     received: float | None
 
+    @property
+    def begins(self) -> bool:
+        """Whether a source may have told of a world: neither time nor other replicas know of one."""
+        return not self.batch or any(not _is_aside(change) for change in self.batch)
+
 
 class Effort(Struct, frozen=True):
     """What one batch was, and what it took."""
@@ -316,11 +321,16 @@ class Pump:
         self.waiting += len(batch)
 
     async def run(self) -> None:
-        """Translate whatever comes, until cancelled."""
+        """Translate whatever comes, until cancelled, once a source has told of a world."""
+        arrivals: list[Arrival] = []
+        begun = False
         while True:
-            arrivals = [await self._waiting.get()]
+            arrivals.append(await self._waiting.get())
             while not self._waiting.empty():
                 arrivals.append(self._waiting.get_nowait())
+            begun = begun or any(arrival.begins for arrival in arrivals)
+            if not begun:
+                continue
             batch = [change for arrival in arrivals for change in arrival.batch]
             self.waiting -= len(batch)
             if any(isinstance(change, Put) and change.kind in DATED for change in batch):
@@ -331,6 +341,7 @@ class Pump:
                 self.running = None
             if times := [arrival.received for arrival in arrivals if arrival.received is not None]:
                 outcome = structs.replace(outcome, cause=Cause(next(self._numbers), min(times)))
+            arrivals.clear()
             await self._hand_on(outcome)
 
     async def _hand_on(self, outcome: Outcome) -> None:
@@ -368,6 +379,10 @@ class Pump:
         while True:
             await asyncio.sleep(TICK)
             self.put([the_time()])
+
+
+def _is_aside(change: Change) -> bool:
+    return isinstance(change, Elsewhere) or (isinstance(change, Stated) and change.fact is NOW)
 
 
 def _about(change: Change) -> Ref | None:

@@ -19,6 +19,7 @@ from legation.files import watch
 from legation.folder import Folder, read
 from legation.publish import Offers, Publisher
 from legation.pump import Change, Outcome, Pump, Workbench, the_time
+from legation.quarantined import Elsewhere
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from tests.pki import Authority
 from translator.names import Name, Ref
@@ -252,6 +253,21 @@ async def test_changes_that_come_together_are_translated_together() -> None:
     assert outcomes[0].snapshots[GROUP].entries[EDS]
 
 
+async def test_neither_time_nor_other_replicas_begin_a_world() -> None:
+    taken = asyncio.Queue[Outcome]()
+    pump = Pump(Workbench(), (taken.put_nowait,))
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(pump.run())
+        pump.put([the_time()])
+        pump.put([Elsewhere(())])
+        await pump.ask(ours)  # whoever runs has had a turn
+        pump.put(Manifests().now(SHOP))
+        assert (await taken.get()).snapshots.keys() == {GROUP}
+        pump.put([the_time()])
+        await taken.get()
+        running.cancel()
+
+
 async def test_whoever_asks_is_answered_by_whole_batches() -> None:
     manifests, taken = Manifests(), asyncio.Queue[Outcome]()
     pump = Pump(Workbench(), (taken.put_nowait,))
@@ -277,8 +293,8 @@ async def test_others_have_their_turn_between_those_who_take_an_outcome() -> Non
 
     pump = Pump(Workbench(), (first, second))
     running = asyncio.create_task(pump.run())
-    pump.put([the_time()])
-    await asyncio.wait_for(done.wait(), 20)
+    pump.put([])
+    await asyncio.wait_for(done.wait(), 60)
     running.cancel()
     assert turns == ["first", "somebody else", "second"]
 
