@@ -206,6 +206,7 @@ async def test_a_proxy_is_ready_about_a_second_after_its_first_configuration(nam
 async def test_an_answer_that_takes_long_is_not_lost_when_its_proxy_is_replaced(namespace: str) -> None:
     async with slow_backend() as backend, proxies(namespace, backend.port):
         address = read("service", "legation-edge", "--namespace", namespace)["spec"]["clusterIP"]
+        await asyncio.to_thread(eventually, lambda: asked(address) == HTTPStatus.NOT_FOUND)
         first = pods(namespace).keys()
         answer = asyncio.create_task(asyncio.to_thread(asked, address, SLOW))
         await asyncio.wait_for(backend.asked.wait(), WITHIN)
@@ -260,7 +261,7 @@ def keep_asking(address: str, done: Event) -> list[int]:
 
 def asked(address: str, host: str = "edge.test") -> int:
     """Send one request, and give the status of its answer."""
-    connection = HTTPConnection(address, timeout=WITHIN if host == SLOW else PATIENCE)
+    connection = HTTPConnection(address, timeout=5 * WITHIN if host == SLOW else PATIENCE)
     try:
         return status_of(connection, host)
     finally:
