@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from legation.wanted import Key
+from translator.names import Name, Ref
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.cluster_trust_bundle import ClusterTrustBundle
 from translator.objects.config_map import ConfigMap
@@ -31,7 +32,8 @@ from translator.objects.tcp_route import TCPRoute
 from translator.objects.tls_route import TLSRoute
 from translator.objects.udp_route import UDPRoute
 from translator.objects.x_backend import XBackend
-from translator.rules.reach import targets
+from translator.rules.endpoints import SERVICE_LABEL
+from translator.rules.reach import target_ports, targets
 
 NOWHERE: frozenset[str] = frozenset()
 EVERYWHERE = frozenset({""})
@@ -65,6 +67,7 @@ class Fence:
         self._known: dict[Key, Object] = {}
         self._doubts: dict[Key, Doubt] = {}
         self._moment = 0
+        self._outlived: set[Key] = set()  # slices that went after their Service
 
     @property
     def waits(self) -> bool:
@@ -83,7 +86,10 @@ class Fence:
     def note(self, key: Key, thing: Object | None) -> None:
         """Take in an object as it is now; one that is gone leads nowhere."""
         before = self._known.pop(key, None)
+        self._outlived.discard(key)
         if thing is None:
+            if isinstance(before, EndpointSlice) and self._doubts and not self._has_service(before):
+                self._outlived.add(key)
             return
         self._known[key] = thing
         if namespaces := led_to(before, thing):
@@ -93,15 +99,31 @@ class Fence:
     def settle(self, doubt: Doubt) -> None:
         """Let go on what the doubt was about; what was noted since waits for an answer of its own."""
         self._doubts = {key: each for key, each in self._doubts.items() if each.moment > doubt.moment}
+        if not self._doubts:
+            self._outlived.clear()
 
     def holds_back(self, key: Key, *, is_there: bool) -> bool:
         """Say whether a change has to wait.
 
-        Pods come and go at once. Whatever else goes may have been replaced by what waits, and stays as long.
+        Pods come and go at once. Whatever else goes may have been replaced by what waits, and stays as long,
+        a Service with its endpoints. A route comes no sooner than the Services that it leads to.
         """
-        if not self._doubts or key[0] is EndpointSlice:
+        if not self._doubts:
             return False
-        return not is_there or key in self._doubts
+        if key[0] is EndpointSlice:
+            return key in self._outlived
+        return not is_there or key in self._doubts or self._leads_to_what_waits(self._known.get(key))
+
+    def _leads_to_what_waits(self, thing: Object | None) -> bool:
+        if not isinstance(thing, Route | UDPRoute):
+            return False
+        waiting = {Ref(kind.__name__, name) for kind, name in self._doubts}
+        return not waiting.isdisjoint(targets(thing))
+
+    def _has_service(self, endpoints: EndpointSlice) -> bool:
+        metadata = endpoints.metadata
+        service = metadata.labels.get(SERVICE_LABEL, "")
+        return (Service, Name(metadata.namespace, service)) in self._known
 
 
 def led_to(before: Object | None, thing: Object) -> frozenset[str]:
@@ -125,10 +147,10 @@ def led_to(before: Object | None, thing: Object) -> frozenset[str]:
 def _by_route(before: Object | None, route: Route) -> frozenset[str]:
     if _is_alike(before, route):
         return NOWHERE
-    led = set(targets(route))
+    led = set(target_ports(route))
     if isinstance(before, Route) and _doors(before) == _doors(route):
-        led.difference_update(targets(before))
-    return frozenset(ref.name.namespace for ref in led)
+        led.difference_update(target_ports(before))
+    return frozenset(ref.name.namespace for ref, _ in led)
 
 
 def _doors(route: Route) -> object:

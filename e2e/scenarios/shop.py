@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from string import Template
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from e2e.cluster.network import NODE_ADDRESS
 from e2e.kubectl import apply, eventually, read
@@ -57,6 +57,14 @@ spec:
 """)
 
 
+class Named(Protocol):
+    """What a Service of the same name is in front of."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+
 class Shop(NamedTuple):
     """A namespace with all that belongs to it."""
 
@@ -79,7 +87,7 @@ class Shop(NamedTuple):
         roots = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
         apply(self.namespace, json.dumps(roots))
 
-    def leads_to(self, backend: Backend) -> None:
+    def leads_to(self, backend: Named) -> None:
         """Have the route lead to a backend."""
         apply(self.namespace, ROUTE.substitute(backend=backend.name))
 
@@ -88,7 +96,7 @@ class Shop(NamedTuple):
         listeners = [{"name": f"http-{port}", "port": port, "protocol": "HTTP"} for port in ports]
         apply(self.namespace, GATEWAY.substitute(name=EDGE, listeners=json.dumps(listeners)))
 
-    def opens(self, backend: Backend) -> str:
+    def opens(self, backend: Named) -> str:
         """Have a Gateway whose route leads to a backend; return its address once somebody answers there."""
         self.listens(80)
         self.leads_to(backend)

@@ -1,11 +1,11 @@
-"""Every way in which a user changes a shop, each by chance."""
+"""Every way in which a user changes a shop, each by chance: the one list of them."""
 
 from collections.abc import Callable
 from random import Random
 
 from msgspec import Struct, structs
 
-from tests.changing.shop import NAMES, Rule, Shop, Store
+from tests.changing.shop import ASIDE, EXTRAS, NAMES, OPTIONS, PORTS, SPARE, Rule, Shop, Store
 
 Change = Callable[[Shop, Random], Shop]
 
@@ -21,6 +21,8 @@ class Choices(Struct, frozen=True):
 CHOICES = Choices(tuple(f"p{n}" for n in range(6)), tuple(f"h{n}.test" for n in range(6)), ("a", "b"))
 PATHS = ("/", "/cart", "/cart/pay")
 MOST_WEIGHT = 9
+POLICIES = 2  # names that a Service's policy may have
+ONE_HALF = 0.5
 CERTIFICATES = 3
 
 
@@ -42,6 +44,22 @@ def reweigh(shop: Shop, chance: Random) -> Shop:
 def refilter(shop: Shop, chance: Random) -> Shop:
     """Have a filter set another value."""
     return _with_rule(shop, chance, lambda rule: structs.replace(rule, header=chance.randrange(100)))
+
+
+def extend(shop: Shop, chance: Random) -> Shop:
+    """Have other filters change the answer, the request or who may ask, or answer in place of the stores."""
+    return _with_rule(shop, chance, lambda rule: structs.replace(rule, extra=chance.choice(tuple(EXTRAS))))
+
+
+def limit(shop: Shop, chance: Random) -> Shop:
+    """Give requests another time."""
+    return _with_rule(shop, chance, lambda rule: structs.replace(rule, timeout=chance.randrange(50, 100)))
+
+
+def copy(shop: Shop, chance: Random) -> Shop:
+    """Send copies of requests to a store, or to none."""
+    to = chance.choice(("", *sorted(shop.stores)))
+    return _with_rule(shop, chance, lambda rule: structs.replace(rule, copied_to=to))
 
 
 def insert(shop: Shop, chance: Random) -> Shop:
@@ -82,7 +100,12 @@ def exchange_listeners(shop: Shop, _: Random) -> Shop:
 
 def spare_listener(shop: Shop, _: Random) -> Shop:
     """Add a listener on a port of its own, or take it away."""
-    return structs.replace(shop, spare=not shop.spare)
+    return structs.replace(shop, spare="" if shop.spare else SPARE)
+
+
+def move_listener(shop: Shop, _: Random) -> Shop:
+    """Have a listener at another port."""
+    return structs.replace(shop, spare=SPARE if shop.spare == ASIDE else ASIDE)
 
 
 def renew_certificate(shop: Shop, chance: Random) -> Shop:
@@ -99,6 +122,11 @@ def rename(shop: Shop, chance: Random) -> Shop:
     return structs.replace(shop, stores=stores, sites=sites)
 
 
+def renumber(shop: Shop, chance: Random) -> Shop:
+    """Have a Service at another port, and every route follow."""
+    return _with_store(shop, chance, port=chance.choice(PORTS))
+
+
 def rescale(shop: Shop, chance: Random) -> Shop:
     """Have other pods behind a Service; now and then none."""
     number = chance.choice((0, 1, 1, 2, 3))
@@ -109,9 +137,8 @@ def roll_out(shop: Shop, chance: Random) -> Shop:
     """Replace one pod by another."""
     spare = chance.choice(CHOICES.pods)
     name = chance.choice(sorted(shop.stores))
-    store = shop.stores[name]
-    pods = tuple(each for each in store.pods[1:] if each != spare)
-    return structs.replace(shop, stores={**shop.stores, name: structs.replace(store, pods=(*pods, spare))})
+    pods = tuple(each for each in shop.stores[name].pods[1:] if each != spare)
+    return _with(shop, name, pods=(*pods, spare))
 
 
 def retrust(shop: Shop, chance: Random) -> Shop:
@@ -121,26 +148,50 @@ def retrust(shop: Shop, chance: Random) -> Shop:
 
 
 def rename_proof(shop: Shop, chance: Random) -> Shop:
-    """Ask for another name of the certificate."""
-    return _with_store(shop, chance, hostname=chance.choice(NAMES))
+    """Ask for another name of the certificate, or for one of several."""
+    return _with_store(shop, chance, hostname=chance.choice(NAMES), alternatives=chance.random() < ONE_HALF)
+
+
+def set_options(shop: Shop, chance: Random) -> Shop:
+    """Ask for other versions or curves of TLS."""
+    return _with_store(shop, chance, options=chance.choice(tuple(OPTIONS)))
+
+
+def replace_policy(shop: Shop, chance: Random) -> Shop:
+    """Have a policy of another name say what a Service's policy says."""
+    return _with_store(shop, chance, policy=chance.randrange(POLICIES))
+
+
+def remove_policy(shop: Shop, chance: Random) -> Shop:
+    """Take a Service's policy away, or give it one again."""
+    name = chance.choice(sorted(shop.stores))
+    return _with(shop, name, policy=0 if shop.stores[name].policy is None else None)
 
 
 ALL: tuple[Change, ...] = (
     repoint,
     reweigh,
     refilter,
+    extend,
+    limit,
+    copy,
     insert,
     reorder,
     open_or_close,
     exchange_hosts,
     exchange_listeners,
     spare_listener,
+    move_listener,
     renew_certificate,
     rename,
+    renumber,
     rescale,
     roll_out,
     retrust,
     rename_proof,
+    set_options,
+    replace_policy,
+    remove_policy,
 )
 
 
@@ -160,7 +211,10 @@ def _with_rule(shop: Shop, chance: Random, changed: Callable[[Rule], Rule]) -> S
 
 
 def _with_store(shop: Shop, chance: Random, **fields: object) -> Shop:
-    name = chance.choice(sorted(shop.stores))
+    return _with(shop, chance.choice(sorted(shop.stores)), **fields)
+
+
+def _with(shop: Shop, name: str, **fields: object) -> Shop:
     store: Store = structs.replace(shop.stores[name], **fields)
     return structs.replace(shop, stores={**shop.stores, name: store})
 
@@ -172,4 +226,4 @@ def _shares(shop: Shop, chance: Random) -> tuple[tuple[str, int], ...]:
 
 def _renamed(rule: Rule, name: str, new: str) -> Rule:
     shares = tuple((new if each == name else each, weight) for each, weight in rule.shares)
-    return structs.replace(rule, shares=shares)
+    return structs.replace(rule, shares=shares, copied_to=new if rule.copied_to == name else rule.copied_to)

@@ -72,6 +72,7 @@ async def test_a_hot_restart_costs_no_request_and_no_connection_ends_without_a_w
             await gone(second)
             kiosk.lead_to("new")
             await kiosk.reached()
+            await kiosk.change_https()
         assert kiosk.broken == 0
 
 
@@ -92,4 +93,5 @@ async def test_an_envoy_without_a_control_plane_leaves_everything_to_the_one_bef
             await kiosk.reached()
             await gone(first)
             assert await second.ready()
+            await kiosk.change_https()
         assert kiosk.broken == 0

@@ -32,4 +32,5 @@ async def test_while_the_control_plane_is_out_of_reach_nothing_fails_and_what_ch
         assert kiosk.traffic.answers.keys() == {"old"}
         plane.link.mend()
         await kiosk.reached()
+        await kiosk.change_https()
         assert kiosk.broken == 0

@@ -6,27 +6,35 @@ from collections import Counter
 
 from tests.changing.shop import Visited
 from tests.handshakes.traffic import Answer
-from tests.loopback import LOOPBACK
 
 PACE = 0.02  # seconds between two requests, so that Envoy and the control plane get their turn
 PATIENCE = 60.0  # seconds until no answer counts as none
+KNOCKS = 2.0  # seconds
 OK = 200
 GONE = (asyncio.IncompleteReadError, ConnectionError, ssl.SSLError)
 
+Place = tuple[str, int]
 Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class Visitor:
     """One lasting connection, and what became of it."""
 
-    def __init__(self, visited: Visited, port: int, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, visited: Visited, place: Place, tls: ssl.SSLContext | None = None) -> None:
         """Know where to go; nothing is open yet."""
         self.visited = visited
         self.broken: Counter[str] = Counter()  # connections that ended without a word, by when
-        self._port = port
+        self.dismissed = 0  # connections that ended with an answer that said so
+        self.certificate = b""  # that was shown on the newest connection
+        self._place = place
         self._tls = tls
         self._ends: Ends | None = None
         self._request = f"GET {visited.path} HTTP/1.1\r\nhost: {visited.host}\r\n\r\n".encode()
+
+    @property
+    def has_lost(self) -> bool:
+        """Say whether a connection ended that was meant to last."""
+        return bool(self.broken or self.dismissed)
 
     async def ask(self) -> Answer:
         """Send a request; one whose connection was closed before it was heard is sent again on another."""
@@ -46,6 +54,18 @@ class Visitor:
             self._ends[1].close()
             self._ends = None
 
+    async def is_let_in(self) -> bool:
+        """Say whether somebody who comes anew is answered."""
+        self.close()
+        try:
+            async with asyncio.timeout(KNOCKS):
+                await self._ask()
+        except (TimeoutError, *GONE):
+            return False
+        finally:
+            self.close()
+        return True
+
     async def location(self) -> str:
         """Say where a request is redirected to."""
         head, _ = await self._exchange()
@@ -59,14 +79,15 @@ class Visitor:
     async def _exchange(self) -> tuple[str, str]:
         if self._ends is None:
             host = self.visited.host if self._tls else None
-            self._ends = await asyncio.open_connection(
-                LOOPBACK, self._port, ssl=self._tls, server_hostname=host
-            )
+            self._ends = await asyncio.open_connection(*self._place, ssl=self._tls, server_hostname=host)
+            if self._tls is not None:
+                self.certificate = self._ends[1].get_extra_info("ssl_object").getpeercert(binary_form=True)
         reader, writer = self._ends
         writer.write(self._request)
         head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
         length = int(head.partition("content-length:")[2].partition("\r\n")[0] or 0)
         body = (await reader.readexactly(length)).decode()
         if "connection: close" in head:
+            self.dismissed += 1
             self.close()
         return head, body

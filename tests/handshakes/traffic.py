@@ -25,17 +25,34 @@ class Surprise(Struct, frozen=True):
 class Traffic:
     """A log of moments, each with the answers that are right in it, and of requests that found others."""
 
-    def __init__(self, right: Answers) -> None:
-        """Begin in a moment in which these answers are right."""
+    def __init__(self, right: Answers, *, in_order: bool = False) -> None:
+        """Begin in a moment in which these answers are right.
+
+        In order, whoever sends one request after the other may never again find what was right before what
+        they have found: that needs a connection that lasts, and answers that tell moments apart.
+        """
         self.surprises: list[Surprise] = []
         self.answers: dict[Answer, int] = {}
+        self._in_order = in_order
         self._moments = [right]
-        self._flying: dict[object, int] = {}
+        self._arrived = 0  # the latest moment that has come to everybody
+        self._in_a_row = 0  # answers that are right in the newest moment
+        self._flying: set[object] = set()
         self._landed = asyncio.Event()
 
     def enter(self, right: Answers) -> None:
         """Begin a moment; a request that stays over several may find what is right in any of them."""
+        self.expect(right)
+        self.arrive()
+
+    def expect(self, right: Answers) -> None:
+        """Have a moment on its way: until it has arrived, those before it may be found, too."""
         self._moments.append(right)
+        self._in_a_row = 0
+
+    def arrive(self) -> None:
+        """From here on nobody may find but what is right in the newest moment."""
+        self._arrived = len(self._moments) - 1
 
     async def quiet(self) -> None:
         """Wait until all that were on their way have arrived: their connections saw what was before."""
@@ -51,23 +68,37 @@ class Traffic:
             self._landed.clear()
             await self._landed.wait()
 
+    async def agree(self, count: int = LEAST) -> None:
+        """Wait until so many answers in a row are right in the newest moment."""
+        while self._in_a_row < count:
+            self._landed.clear()
+            await self._landed.wait()
+
     async def send(self, ask: Callable[[], Awaitable[Answer]]) -> None:
         """Send one request after the other, until cancelled."""
+        found = 0
         while True:
             flight = object()
-            since = self._flying[flight] = len(self._moments) - 1
+            self._flying.add(flight)
+            since = max(self._arrived, found)
             try:
-                self._note(await ask(), since)
+                moment = self._note(await ask(), since)
             finally:
-                del self._flying[flight]
+                self._flying.discard(flight)
                 self._landed.set()
+            if self._in_order:
+                found = moment
 
-    def _note(self, answer: Answer, since: int) -> None:
-        until = len(self._moments) - 1
-        explained = frozenset().union(*self._moments[since:])
+    def _note(self, answer: Answer, since: int) -> int:
+        """Return the first moment that explains an answer; one that nothing explains changes nothing."""
         self.answers[answer] = self.answers.get(answer, 0) + 1
-        if answer not in explained:
-            self.surprises.append(Surprise(answer, explained, since, until))
+        self._in_a_row = self._in_a_row + 1 if answer in self._moments[-1] else 0
+        moments = self._moments[since:]
+        for number, right in enumerate(moments, since):
+            if answer in right:
+                return number
+        self.surprises.append(Surprise(answer, frozenset().union(*moments), since, since + len(moments) - 1))
+        return since
 
 
 @asynccontextmanager

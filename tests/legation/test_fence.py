@@ -61,6 +61,7 @@ def alter(text: str, old: str, new: str) -> str:
         (ROUTE, alter(ROUTE, "weight: 1", "weight: 2"), NOWHERE),
         (ROUTE, alter(ROUTE, "name: pay, port", "name: pay2, port"), SHOP),
         (ROUTE, alter(ROUTE, "name: pay, port", "name: pay, namespace: farm, port"), frozenset({"farm"})),
+        (ROUTE, alter(ROUTE, "port: 443", "port: 8443"), SHOP),
         (ROUTE, alter(ROUTE, "infra}]", "infra}, {name: other}]"), SHOP),
         (ROUTE, alter(ROUTE, "  rules:", "  hostnames: [pay.test]\n  rules:"), SHOP),
         (alter(ROUTE, "weight: 1}]", "weight: 1}, {name: old, port: 80}]"), ROUTE, NOWHERE),
@@ -130,6 +131,43 @@ def test_while_something_waits_nothing_but_pods_is_taken_away_and_what_is_known_
     assert fence.holds_back((HTTPRoute, Name("shop", "other")), is_there=False)
     assert fence.holds_back((Secret, Name("infra", "edge")), is_there=False)
     assert not fence.holds_back((EndpointSlice, Name("shop", "pay")), is_there=False)
+
+
+def test_a_route_comes_no_sooner_than_the_services_that_it_leads_to() -> None:
+    fence = fenced(ROUTE, SERVICE)
+    doubt = fence.doubt
+    assert doubt is not None
+    fence.settle(doubt)
+    wider = alter(SERVICE, "[{port: 443}]", "[{name: a, port: 443}, {name: b, port: 8443}]")
+    moved = alter(ROUTE, "port: 443", "port: 8443")
+    for text in (wider, moved):
+        fence.note(key(read(text)), read(text))
+    doubt = fence.doubt
+    assert doubt is not None
+    assert fence.holds_back(key(read(moved)), is_there=True)
+    narrower = alter(SERVICE, "port: 443", "port: 8443")
+    fence.note(key(read(narrower)), read(narrower))
+    fence.settle(doubt)
+    assert fence.holds_back(key(read(SERVICE)), is_there=True)
+    assert fence.holds_back(key(read(moved)), is_there=True)
+
+
+def test_while_something_waits_a_service_that_goes_keeps_its_endpoints_for_whoever_still_leads_there() -> (
+    None
+):
+    labelled = alter(SLICE, "namespace: shop}", "namespace: shop, labels: {kubernetes.io/service-name: pay}}")
+    endpoints = key(read(labelled))
+    fence = fenced(SERVICE, labelled)
+    fence.note(endpoints, None)
+    assert not fence.holds_back(endpoints, is_there=False)
+    fence.note(endpoints, read(labelled))
+    fence.note(key(read(SERVICE)), None)
+    fence.note(endpoints, None)
+    assert fence.holds_back(endpoints, is_there=False)
+    doubt = fence.doubt
+    assert doubt is not None
+    fence.settle(doubt)
+    assert not fence.holds_back(endpoints, is_there=False)
 
 
 def test_what_is_gone_waits_with_what_it_was_and_is_new_when_it_comes_back() -> None:

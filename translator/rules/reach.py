@@ -26,9 +26,14 @@ KINDS = frozenset({*((group, kind) for kind, group in GROUPS.items()), (X_GROUP,
 
 def targets(route: Route) -> list[Ref]:
     """Name the objects that a route refers to, as backends or besides."""
+    return [target for target, _ in target_ports(route)]
+
+
+def target_ports(route: Route) -> list[tuple[Ref, int | None]]:
+    """Name the objects that a route refers to, each with the port that it asks for."""
     refs = (ref for rule in route.spec.rules for ref in (*rule.backend_refs, *_besides(rule)))
     return [
-        Ref(ref.kind, Name(ref.namespace or route.metadata.namespace, ref.name))
+        (Ref(ref.kind, Name(ref.namespace or route.metadata.namespace, ref.name)), ref.port)
         for ref in refs
         if (ref.group, ref.kind) in KINDS
     ]
