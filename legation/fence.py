@@ -7,11 +7,13 @@ believe that there is none: that is asked, in the namespaces in question, once f
 No IO and no clock.
 """
 
+from types import MappingProxyType
+
 from msgspec import Struct
 from msgspec.structs import replace
 
 from legation.wanted import Key
-from translator.names import Name, Ref
+from translator.names import Name
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.cluster_trust_bundle import ClusterTrustBundle
 from translator.objects.config_map import ConfigMap
@@ -35,6 +37,7 @@ from translator.objects.x_backend import XBackend
 from translator.rules.endpoints import SERVICE_LABEL
 from translator.rules.reach import target_ports, targets
 
+LED_TO = MappingProxyType({kind.__name__: kind for kind in (Service, ServiceImport, XBackend)})
 NOWHERE: frozenset[str] = frozenset()
 EVERYWHERE = frozenset({""})
 MOST_APART = 8  # namespaces that are asked about one by one
@@ -117,8 +120,7 @@ class Fence:
     def _leads_to_what_waits(self, thing: Object | None) -> bool:
         if not isinstance(thing, Route | UDPRoute):
             return False
-        waiting = {Ref(kind.__name__, name) for kind, name in self._doubts}
-        return not waiting.isdisjoint(targets(thing))
+        return any((LED_TO.get(kind), name) in self._doubts for kind, name in targets(thing))
 
     def _has_service(self, endpoints: EndpointSlice) -> bool:
         metadata = endpoints.metadata
