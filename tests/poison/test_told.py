@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import cache
 
+import pytest
 from envoy.config.route.v3 import route_components_pb2
 from msgspec import Struct
 from msgspec.structs import replace
@@ -58,7 +58,7 @@ class Seen(Struct, frozen=True):
         return any(is_bad(each) for each in told if each.type == "Accepted") or not told
 
 
-def seen(things: list[Object]) -> Seen:
+def seen(things: Sequence[Object]) -> Seen:
     world = world_of(things)
     made = Translator(world).translate()
     assert not made.broken
@@ -114,30 +114,31 @@ def unsaid(found: Seen) -> list[Refused]:
     ]
 
 
-@cache
+@pytest.fixture(scope="module")
 def all_seen() -> tuple[Seen, ...]:
     """Return worlds with one drawn object, and worlds with several."""
     drawn = (*some_of_each_kind(OF_EACH_KIND), *the_same(AS_TENANTS_WRITE, admitted()))
-    alone = [[each] for each in drawn]
-    mixed = [[*drawn[first :: len(alone) // BESIDE]] for first in range(len(alone) // BESIDE)]
-    return tuple(map(seen, (*alone, *mixed, *map(list, together(drawn)))))
+    apart = len(drawn) // BESIDE
+    alone = ([each] for each in drawn)
+    mixed = (drawn[first::apart] for first in range(apart))
+    return tuple(seen(each) for some in (alone, mixed, together(drawn)) for each in some)
 
 
-def together(drawn: Sequence[Object]) -> Iterator[tuple[HTTPRoute, ...]]:
+def together(drawn: Sequence[Object]) -> Iterator[list[HTTPRoute]]:
     """Write rules of several routes in one, so that good ones stand beside bad ones."""
     routes = [each for each in drawn if isinstance(each, HTTPRoute) and each.spec.rules]
     for one in routes:
         rules = (one.spec.rules[0], *(each.spec.rules[0] for each in routes[: BESIDE - 1]))
-        yield (replace(one, spec=replace(one.spec, rules=tuple(replace(each, name=None) for each in rules))),)
+        yield [replace(one, spec=replace(one.spec, rules=tuple(replace(each, name=None) for each in rules)))]
 
 
-def test_what_is_refused_is_said_in_a_status() -> None:
-    for found in all_seen():
+def test_what_is_refused_is_said_in_a_status(all_seen: tuple[Seen, ...]) -> None:
+    for found in all_seen:
         assert unsaid(found) == []
 
 
-def test_a_listener_that_no_envoy_opens_says_why() -> None:
-    for found in all_seen():
+def test_a_listener_that_no_envoy_opens_says_why(all_seen: tuple[Seen, ...]) -> None:
+    for found in all_seen:
         for gateway, port, said in listeners(found):
             opened = found.made.gateways.get(gateway, {}).get(LISTENER, {})
             if not {f"{gateway}:{port}", f"{gateway}:{port}/udp"} & opened.keys():
@@ -161,8 +162,8 @@ def listeners(found: Seen) -> Iterator[tuple[Name, int, ListenerStatus]]:
         yield from ((gateway, ports[each.name], each) for each in status.listeners)
 
 
-def test_a_route_whose_requests_an_envoy_would_fail_is_told() -> None:
-    for found in all_seen():
+def test_a_route_whose_requests_an_envoy_would_fail_is_told(all_seen: tuple[Seen, ...]) -> None:
+    for found in all_seen:
         for route in failing(found):
             assert any(is_bad(each) for each in found.said_to(route)), found.made.statuses[route]
 
@@ -192,7 +193,7 @@ def fails(entry: route_components_pb2.Route) -> bool:
     return entry.direct_response.status >= FAILED or REFUSED in {each.name for each in shares}
 
 
-def test_what_is_looked_for_is_there() -> None:
-    assert len({refusal.reason for found in all_seen() for refusal, _ in found.refusals()}) > 10
-    assert sum(len(failing(found)) for found in all_seen()) > 5
-    assert sum("Dropped Rule" in all_told(found.made) for found in all_seen()) > 5
+def test_what_is_looked_for_is_there(all_seen: tuple[Seen, ...]) -> None:
+    assert len({refusal.reason for found in all_seen for refusal, _ in found.refusals()}) > 10
+    assert sum(len(failing(found)) for found in all_seen) > 5
+    assert sum("Dropped Rule" in all_told(found.made) for found in all_seen) > 5
