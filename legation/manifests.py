@@ -11,7 +11,7 @@ from msgspec import Struct
 from legation.stand_ins import stand_in
 from legation.yaml_documents import Broken, Document, read_documents
 from translator.names import Name, Ref
-from translator.objects.admission.admit import admit
+from translator.objects.admission.admit import MOST_FINDINGS, admit
 from translator.objects.admission.compare import shortened
 from translator.objects.admission.finding import join
 from translator.objects.backend_tls_policy import BackendTLSPolicy
@@ -22,6 +22,8 @@ from translator.objects.x_backend import X_GROUP, X_UNHONOURED
 
 _OUR_GROUPS = (GATEWAY_GROUP, LEGATION_GROUP)
 _DEFAULT_NAMESPACE = "default"
+
+MOST_PROBLEMS = 1_000  # of a file and of each severity that are told: nobody reads more
 
 
 class Place(Struct, frozen=True):
@@ -94,7 +96,21 @@ def read_manifests(text: str | bytes, source: str) -> tuple[tuple[Loaded, ...], 
             else:
                 problems.append(outcome)
     unique, repeated = without_duplicates(loaded)
-    return unique, (*problems, *repeated)
+    return unique, _bounded((*problems, *repeated))
+
+
+def _bounded(problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
+    """Leave out what nobody would read; of mistakes that are left out, nobody knows what they hide."""
+    if len(problems) <= MOST_PROBLEMS:
+        return problems
+    kept = list[Problem]()
+    for severity in ("error", "note"):
+        alike = [each for each in problems if each.severity == severity]
+        kept += alike[:MOST_PROBLEMS]
+        if more := alike[MOST_PROBLEMS:]:  # the last may be about the end of the file
+            message = f"{len(more)} more like these are in this file: mend these first"
+            kept += (msgspec.structs.replace(more[0], message=message, about=None, path=""), more[-1])
+    return tuple(kept)
 
 
 def without_duplicates(loaded: Iterable[Loaded]) -> tuple[tuple[Loaded, ...], tuple[Problem, ...]]:
@@ -153,6 +169,8 @@ def _of_object(manifest: _Manifest) -> Iterator[Loaded | Problem]:
     if isinstance(answer, tuple):
         for finding in answer:
             yield manifest.problem(finding.message, join(manifest.path, finding.path))
+        if len(answer) >= MOST_FINDINGS:
+            yield manifest.problem("may have more mistakes: mend these first")
         if info.type is BackendTLSPolicy and (substitute := stand_in(manifest.fields)) is not None:
             yield Loaded(settled(substitute, info), manifest.place)
     else:

@@ -5,7 +5,7 @@ what is found fault with is taken away, what is missing is drawn, until an API s
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -49,21 +49,32 @@ TIMES = ("2026-01-01T00:00:00Z", "1601-01-01T00:00:00Z", "9999-12-31T23:59:59Z")
 KEYS = ("a", "ca.crt", "tls.crt", "tls.key", "legation.dev/min-tls-version", "app", "x-1")
 
 
-def manifests() -> st.SearchStrategy[tuple[Json, KindInfo]]:
+def manifests(kinds: Sequence[KindInfo] = KIND_OF_EACH) -> st.SearchStrategy[tuple[Json, KindInfo]]:
     """Draw an object of the tenant as JSON, of a kind that a namespace's owner may write."""
-    return st.sampled_from(KIND_OF_EACH).flatmap(_manifest)
+    return st.sampled_from(kinds).flatmap(_manifest)
+
+
+def refused() -> st.SearchStrategy[Json]:
+    """Draw an object of the tenant that an API server refuses."""
+    return manifests().filter(lambda drawn: isinstance(admit(*drawn), tuple)).map(lambda drawn: drawn[0])
 
 
 @st.composite
-def admitted(draw: st.DrawFn) -> Object:
+def admitted(draw: st.DrawFn, kinds: Sequence[KindInfo] = KIND_OF_EACH) -> Object:
     """Draw an object of the tenant that an API server takes."""
-    manifest, info = draw(manifests())
+    manifest, info = draw(manifests(kinds))
     answer = admit(manifest, info)
     for _ in range(MENDINGS):
         if not isinstance(answer, tuple) or not _mend(draw, manifest, shape_of(info.type), answer[0]):
             break
         answer = admit(manifest, info)
     return reject() if isinstance(answer, tuple) else answer
+
+
+def some_of_each_kind(most: int) -> tuple[Object, ...]:
+    """Draw objects of every kind that an API server takes, the same each time."""
+    kinds = (info for info in KINDS if info.namespaced)
+    return tuple(each for info in kinds for each in the_same(most, admitted([info])))
 
 
 def the_same(most: int, of: st.SearchStrategy[T]) -> tuple[T, ...]:

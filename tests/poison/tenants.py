@@ -10,6 +10,7 @@ from msgspec import structs
 
 from tests.golden import objects
 from tests.messages import read
+from tests.translator.test_statuses_any_world import lists
 from translator.envoy.resource import LISTENER, ROUTES
 from translator.names import Name, Ref
 from translator.objects.kinds import Object, name_of
@@ -63,3 +64,9 @@ def first_at_the_shared_door(translation: Translation) -> list[Any]:
     listener = read(LISTENER, shared[LISTENER][f"{SHARED}:8443"].body)
     chains = [each for each in listener.filter_chains if HOST in each.filter_chain_match.server_names]
     return [*(host.routes[0] for host in hosts), *chains]
+
+
+def all_told(translation: Translation) -> str:
+    """Return every message of every status."""
+    told = (each for status in translation.statuses.values() for some in lists(status) for each in some)
+    return "\n".join(each.message for each in told)

@@ -1,4 +1,4 @@
-"""Whatever is pasted where certificates belong: judged in good time, told with a remedy, kept secret."""
+"""Whatever is pasted where certificates belong: judged at a bounded cost, told with a remedy, kept secret."""
 
 import time
 from collections.abc import Iterator
@@ -22,6 +22,7 @@ from tests.poison.der import (
     short_rsa,
     spki,
 )
+from tests.poison.effort import steps
 from tests.poison.pems import Writing, pem, secret_lines, stock, things, writings
 from tests.poison.spells import TENANT
 from tests.poison.tenants import SHARED, first_at_the_shared_door, portrait, world_of
@@ -37,7 +38,10 @@ DEPRECATED = "cryptography.utils.CryptographyDeprecationWarning"
 pytestmark = [pytest.mark.filterwarnings(f"ignore::{kind}") for kind in ("UserWarning", DEPRECATED)]
 
 REMEDY = ": "
-LONGEST_JUDGEMENT = 10.0  # seconds of the processor; mostly it is less than one
+LONGEST_JUDGEMENT = (
+    120.0  # seconds of the processor: mostly it is less than one, what grows as a square never ends
+)
+STEPS_OF_A_BYTE = 10
 seldom_slow = settings(
     deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
@@ -69,9 +73,7 @@ def test_a_verdict_names_object_and_remedy_and_nobody_else_notices(some: list[Wr
     before = translator.translate()
     for thing in things(some):
         world.put(type(thing), name_of(thing), thing)
-    began = time.process_time()
     during = translator.translate()
-    assert time.process_time() - began < LONGEST_JUDGEMENT
     assert not during.broken
     assert portrait(during) == portrait(before)
     assert first_at_the_shared_door(during) == first_at_the_shared_door(before)
@@ -192,5 +194,5 @@ def test_a_certificate_that_envoy_would_not_show_says_why(
 def test_the_most_costly_text_within_the_limits_is_judged_in_good_time(text: bytes) -> None:
     assert len(text) <= LONGEST_BUNDLE
     began = time.process_time()
-    read_bundle(text.decode())
+    assert steps(lambda: read_bundle(text.decode())) < STEPS_OF_A_BYTE * len(text)
     assert time.process_time() - began < LONGEST_JUDGEMENT

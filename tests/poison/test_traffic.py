@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
@@ -17,17 +17,34 @@ from legation.written_status import Condition
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from tests.legation.running import Legation, free_port, legation_up
 from tests.loopback import ask, http_backend
-from tests.poison.hostile import admitted, the_same
+from tests.poison.effort import resident
+from tests.poison.hostile import refused, some_of_each_kind, the_same
 from tests.poison.pems import manifests, secret_lines, writings
 from tests.poison.spells import TENANT
 from tests.poison.test_quarantine import answers
 from tests.real_envoy import until
-from translator.objects.gateway import Gateway
 from translator.objects.kinds import Object, as_manifest
 
 pytestmark = pytest.mark.envoy
 BATCHES = 5
 OF_EACH = 8
+OF_EACH_KIND = 5  # in each batch one, so that no more Envoys than that run for the tenant's own Gateways
+REFUSED = 80
+MOST_GROWTH = 128  # MiB that a tenant's objects may take of `up`
+#: How files may be called.
+FILES = (
+    "{}.yaml",
+    "Zo\xeb's \U0001f4a9 {}.yaml",
+    "-{}.yml",
+    "$(id) `id` ; & | {}.yaml",
+    "line\n{}.yaml",
+    "\u202elmay.{}.yaml",
+    "%00%2e%2e{}.json",
+    "[{}]*?.yaml",
+    "a" * 200 + "{}.yaml",
+    "a..{}..yaml.yml",
+)
+WITHIN = 240.0
 QUIET = {"host": "quiet.example"}
 EARLY, LATE = "creationTimestamp: 2020-01-01T00:00:00Z", datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -43,6 +60,11 @@ def older(name: str, host: str) -> str:
     """Write a route of the bystander's, older than all that the other writes: so it holds its hostname."""
     written = route(name, "store", host=host, parent="shared")
     return written.replace("namespace: shop}", f"namespace: shop, {EARLY}}}", 1)
+
+
+def as_refused(manifest: dict[str, Any], number: int) -> str:
+    """Write what no API server would take, under a name of its own."""
+    return yaml.safe_dump({**manifest, "metadata": {"name": f"drawn-{number}", "namespace": TENANT}})
 
 
 async def served(legation: Legation, name: str) -> None:
@@ -97,12 +119,52 @@ async def shared(folder: Path) -> AsyncIterator[Shared]:
 
 
 async def test_no_request_of_a_bystander_fails_while_a_tenant_writes_anything(tmp_path: Path) -> None:
-    drawn = the_same(3 * BATCHES * OF_EACH, admitted())
-    objects = [each for each in drawn if not isinstance(each, Gateway)]
+    objects = some_of_each_kind(OF_EACH_KIND)
     async with shared(tmp_path) as place:
+        before = resident(place.legation.process.pid)
         for batch in range(BATCHES):
-            some = objects[batch * OF_EACH : (batch + 1) * OF_EACH]
+            some = objects[batch::BATCHES]
             await place.write([written(each, number) for number, each in enumerate(some)])
+            overview = await place.legation.overview()
+            assert bad(overview) <= {each.object for each in overview.findings}
+        assert resident(place.legation.process.pid) < before + MOST_GROWTH
+
+
+def bad(overview: Overview) -> set[str]:
+    """Return the objects that say of themselves that something is wrong."""
+    told = [
+        (f"{each.kind} {each.name}", said.is_bad)
+        for each in (*overview.routes, *overview.policies)
+        for about in each.by
+        for said in about.conditions
+    ]
+    gateways = (
+        (f"Gateway {each.name}", said.is_bad) for each in overview.gateways for said in each.conditions
+    )
+    return {name for name, is_bad in (*told, *gateways) if is_bad}
+
+
+async def test_no_request_of_a_bystander_fails_while_a_tenant_writes_what_no_api_server_would_take(
+    tmp_path: Path,
+) -> None:
+    """Each object is in a file of its own; while one of them may hide a policy, nothing else changes."""
+    drawn = the_same(REFUSED, refused())
+    expected = {f"{each['kind']} {TENANT}/drawn-{number}" for number, each in enumerate(drawn)}
+    async with shared(tmp_path) as place:
+        before = resident(place.legation.process.pid)
+        files = [tmp_path / FILES[number % len(FILES)].format(number) for number in range(REFUSED)]
+        for number, (file, each) in enumerate(zip(files, drawn, strict=True)):
+            file.write_text(as_refused(each, number))
+
+        async def named() -> bool:
+            return expected <= {each.object for each in (await place.legation.overview()).findings}
+
+        await until(named, within=WITHIN)
+        for file in files:
+            file.unlink()
+        await place.write([])
+        assert resident(place.legation.process.pid) < before + MOST_GROWTH
+    assert place.legation.process.returncode == 0
 
 
 async def test_no_request_fails_and_no_envoy_objects_whatever_is_pasted_as_a_certificate(

@@ -1,6 +1,7 @@
-"""Takes an object as JSON, or says everything an API server would have against it."""
+"""Takes an object as JSON, or says what an API server would have against it."""
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from types import MappingProxyType
 
 import msgspec
@@ -32,6 +33,8 @@ from translator.objects.kinds import KINDS, KindInfo, Object
 from translator.objects.meta import Part
 from translator.objects.namespace import Namespace
 from translator.objects.service import Service
+
+MOST_FINDINGS = 100  # who is told of so many mends something else first
 
 _SPECIAL_NAMES = (Service, Namespace, ClusterTrustBundle)
 
@@ -78,19 +81,19 @@ _RULES = _by_type(
 
 
 def admit(manifest: Mapping[str, object], info: KindInfo) -> Object | tuple[Finding, ...]:
-    """Give the object that a manifest describes, or else all findings against it."""
+    """Give the object that a manifest describes, or else the first findings against it."""
     fields = {key: value if key == "status" else without_nulls(value) for key, value in manifest.items()}
     if isinstance(about := fields.get("metadata"), dict):  # who wrote it elsewhere did not write it here
         about.pop("managedFields", None)
     shaped = {key: value for key, value in fields.items() if key != "kind" and value is not None}
-    findings = [*differences(shaped, shape_of(info.type), "")]
+    findings = [*islice(differences(shaped, shape_of(info.type), ""), MOST_FINDINGS)]
     if "status" in shaped:
         shaped["status"] = Raw(msgspec.json.encode(shaped["status"]))
     try:
         thing = msgspec.convert(shaped, info.type)
     except msgspec.ValidationError as error:  # the findings say the same in better words
         return tuple(findings) or (Finding("", str(error)),)
-    findings += refusals(thing, "")
+    findings += islice(refusals(thing, ""), MOST_FINDINGS)
     return tuple(findings) or thing
 
 
