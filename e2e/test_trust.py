@@ -170,8 +170,9 @@ PERMITTING = Template("""
 apiVersion: legation.dev/v1alpha1
 kind: GatewayParameters
 metadata: {name: lab}
-spec: {backendTLS: {insecureVerification: $permission, namespaceSelector: {matchLabels: {env: dev}}}}
+spec: {backendTLS: {insecureVerification: $permission}}
 """)
+SELECTIVE = "Permit, namespaceSelector: {matchLabels: {env: dev}}"
 PERMITTED = Template("""
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
@@ -193,8 +194,7 @@ spec:
 
 def applied_by(manager: str, namespace: str, manifest: str) -> None:
     """Apply a manifest under the name of somebody else."""
-    named = ("--server-side", "--force-conflicts", f"--field-manager={manager}")
-    kubectl("apply", *named, "--namespace", namespace, "--filename=-", given=manifest)
+    kubectl("apply", f"--field-manager={manager}", "--namespace", namespace, "--filename=-", given=manifest)
 
 
 async def test_who_permits_takes_back_and_selects_is_recorded_with_name_and_time(
@@ -210,11 +210,11 @@ async def test_who_permits_takes_back_and_selects_is_recorded_with_name_and_time
     apply(shop, HOP.substitute(name="pay") + "---" + UNVERIFIED)
     async with replica(shop, free_port()):
         await told(lambda: any(isinstance(each, Began) for each in records(path)))
-        applied_by("mallory", shop, PERMITTING.substitute(permission="Permit"))
+        applied_by("mallory", shop, PERMITTING.substitute(permission=SELECTIVE))
         permitted = await permission(path, Grade.UNVERIFIED)
         applied_by("officer", shop, PERMITTING.substitute(permission="Forbid"))
         withdrawn = await permission(path, Grade.REFUSED)
-        applied_by("mallory", shop, PERMITTING.substitute(permission="Permit"))
+        applied_by("mallory", shop, PERMITTING.substitute(permission=SELECTIVE))
         await permission(path, Grade.UNVERIFIED)
         kubectl("label", "namespace", shop, "--overwrite", "env=prod", "--field-manager=auditor")
         moved = await permission(path, Grade.REFUSED)
