@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from string import Template
 from typing import Any
@@ -74,10 +74,13 @@ async def told(question: Callable[[], object]) -> None:
 
 
 @asynccontextmanager
-async def replica(namespace: str, port: int, host: str = "127.0.0.1") -> AsyncIterator[Legation]:
-    """Run one replica for the Gateways of a namespace, with its port for Envoys there."""
-    place = ("--kubeconfig", os.environ["KUBECONFIG"], "--namespace", namespace, "--watch", namespace)
-    async with serving("run", *place, "--xds", f"{host}:{port}") as running:
+async def replica(
+    namespace: str, port: int, host: str = "127.0.0.1", others: Sequence[str] = ()
+) -> AsyncIterator[Legation]:
+    """Run one replica for the Gateways of a namespace, and of others, with its port for Envoys there."""
+    place = ("--kubeconfig", os.environ["KUBECONFIG"], "--namespace", namespace)
+    watched = (flag for each in (namespace, *others) for flag in ("--watch", each))
+    async with serving("run", *place, *watched, "--xds", f"{host}:{port}") as running:
         await running.logged("xDS port")
         yield running
 

@@ -33,7 +33,10 @@ class Answer(Struct, frozen=True):
 
 @asynccontextmanager
 async def http_backend(
-    name: str, tls: ssl.SSLContext | None = None, headers: Mapping[str, str] | None = None
+    name: str,
+    tls: ssl.SSLContext | None = None,
+    headers: Mapping[str, str] | None = None,
+    host: str = LOOPBACK,
 ) -> AsyncIterator[Backend]:
     """Answer every request with this name and close, so that each one is a connection of its own."""
     own = "".join(f"{title}: {value}\r\n" for title, value in (headers or {}).items())
@@ -53,7 +56,7 @@ async def http_backend(
         finally:
             writer.close()
 
-    server = await asyncio.start_server(serve, LOOPBACK, 0, ssl=tls)
+    server = await asyncio.start_server(serve, host, 0, ssl=tls)
     async with server:
         yield Backend(server.sockets[0].getsockname()[1], heads, handshakes)
 
