@@ -1,7 +1,10 @@
 """Pictures of benchmarks are SVG that anybody's viewer takes."""
 
 import re
+from pathlib import Path
 from xml.etree import ElementTree as ET
+
+import pytest
 
 from bench.plots.chart import HEIGHT, WIDTH, Chart, Line
 
@@ -27,3 +30,12 @@ def test_every_point_is_drawn_within_the_picture_and_more_is_higher() -> None:
     assert all(0 < x < WIDTH and 0 < y < HEIGHT for x, y in places)
     steep = places[:3]
     assert steep == sorted(steep, key=lambda place: (place[0], -place[1]))
+
+
+@pytest.mark.tree
+def test_the_page_on_performance_shows_every_picture() -> None:
+    docs = Path(__file__).parents[1] / "docs"
+    pictures = {each.name for each in (docs / "plots").glob("*.svg")}
+    shown = re.findall(r"!\[[^\]]{20,}\]\(plots/([a-z]+\.svg)\)", (docs / "performance.md").read_text())
+    assert sorted(shown) == sorted(pictures)
+    assert all(ET.fromstring((docs / "plots" / each).read_text()).tag.endswith("svg") for each in shown)  # noqa: S314  our own
