@@ -228,7 +228,9 @@ class Workbench:
         """Say what differs in what is proved; a mistake of ours there costs lines of the record only."""
         with self._alarm.guarding("the audit record"):
             found = self._follower.take(self._publisher.moves, gateways)
-            return found, changed(self.world, found.hops, batch, datetime.now(UTC))
+            records = changed(self.world, found.hops, batch, datetime.now(UTC))
+            self.world.memory.sweep()  # of what was asked for this alone
+            return found, records
         return ProofChanges(ends=self._last.ends), ()
 
     def _doubts(self, gateways: Mapping[Name, Resources]) -> bool:

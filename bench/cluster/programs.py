@@ -9,7 +9,7 @@ from e2e.cluster.place import here
 HERE = Path(__file__).parent / "envoy_gateway"
 PROGRAM = "envoy-gateway"
 MODULE = "github.com/envoyproxy/gateway"
-IMAGE = "docker.io/envoyproxy/gateway:built"
+IMAGE = "example.com/envoyproxy/gateway:built"
 TABLE = Template("""
 - match: "*/envoyproxy/gateway:*"
   entrypoint: [/usr/local/bin/$program]

@@ -107,9 +107,7 @@ class Follower:
 
     def _believed(self) -> Rows[Creed]:
         everybody = self._believers.keep(frozenset({ALL}), self._world).values.get(ALL, frozenset())
-        creeds = self._creeds.keep(everybody, self._world)
-        self._world.memory.sweep()
-        return creeds
+        return self._creeds.keep(everybody, self._world)
 
     def _follow(self, gateway: str, clusters: Moved) -> None:
         for name, (before, after) in clusters.items():
