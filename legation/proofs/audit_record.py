@@ -204,8 +204,8 @@ def _word(hop: HopChange) -> Ref | None:
 
 
 def _policy(world: World, ref: Ref) -> Policy:
-    own = world.get(XBackend, ref.name) if ref.kind == XBackend.__name__ else None
-    found = own or world.get(BackendTLSPolicy, ref.name)
+    own = world.standing(XBackend, ref.name) if ref.kind == XBackend.__name__ else None
+    found = own or world.standing(BackendTLSPolicy, ref.name)
     if found is None:
         return Policy(str(ref.name), kind=ref.kind)
     meta, writer = found.metadata, found.metadata.writer or NOBODY
@@ -266,9 +266,9 @@ def _succession(before: str, after: str) -> Cause:
 
 def _holders(world: World, policies: Iterable[Ref], owner: Ref) -> frozenset[Ref]:
     """Name the objects that roots are expected in."""
-    named = [world.get(BackendTLSPolicy, each.name) for each in policies]
+    named = [world.standing(BackendTLSPolicy, each.name) for each in policies]
     asked = [(each.metadata.namespace, each.spec.validation) for each in named if each]
-    own = world.get(XBackend, owner.name) if owner.kind == "XBackend" else None
+    own = world.standing(XBackend, owner.name) if owner.kind == "XBackend" else None
     if own is not None and own.spec.tls.validation is not None:
         asked.append((own.metadata.namespace, own.spec.tls.validation))
     found = (each for namespace, validation in asked for each in references(namespace, validation))

@@ -19,7 +19,7 @@ from translator.objects.config_map import ConfigMap
 from translator.objects.gateway import Gateway
 from translator.objects.kinds import Object
 from translator.objects.listener_set import ListenerSet
-from translator.objects.meta import ObjectMeta
+from translator.objects.provenance import TracedMeta
 from translator.objects.reference_grant import ReferenceGrant
 from translator.objects.secret import Secret
 
@@ -226,7 +226,7 @@ class AnyOrder(RuleBasedStateMachine):
         if fails:
             self.wants[kind].put_off(errand)
             return
-        metadata = ObjectMeta(errand.name.name, errand.name.namespace)
+        metadata = TracedMeta(errand.name.name, errand.name.namespace)
         body = Put[Object](errand.name, str(revision), kind(metadata, data=VALUES)) if revision else None
         self.intake.take(kind, self.wants[kind].read(errand, body))
 
