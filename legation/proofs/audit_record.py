@@ -204,8 +204,8 @@ def _word(hop: HopChange) -> Ref | None:
 
 
 def _policy(world: World, ref: Ref) -> Policy:
-    own = world.get(XBackend, ref.name) if ref.kind == XBackend.__name__ else None
-    found = own or world.get(BackendTLSPolicy, ref.name)
+    own = world.standing(XBackend, ref.name) if ref.kind == XBackend.__name__ else None
+    found = own or world.standing(BackendTLSPolicy, ref.name)
     if found is None:
         return Policy(str(ref.name), kind=ref.kind)
     meta, writer = found.metadata, found.metadata.writer or NOBODY
@@ -266,8 +266,8 @@ def _succession(before: str, after: str) -> Cause:
 
 def _holders(world: World, policies: Iterable[Ref], owner: Ref) -> frozenset[Ref]:
     """Name the objects that roots are expected in."""
-    written = [world.get(BackendTLSPolicy, each.name) for each in policies]
-    own = world.get(XBackend, owner.name) if owner.kind == "XBackend" else None
+    written = [world.standing(BackendTLSPolicy, each.name) for each in policies]
+    own = world.standing(XBackend, owner.name) if owner.kind == "XBackend" else None
     asked = [*(of_policy(each) for each in written if each), of_x_backend(own) if own else None]
     return frozenset(Ref(ref.kind, ref.name) for each in asked if each for ref in each.references)
 
