@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -19,10 +20,11 @@ from k8s_watch.api_server import ApiServer, kubeconfig
 from k8s_watch.kind import Place
 from k8s_watch.writer import Missing, Writer, Written
 from legation.standing import read_overview
-from tests.changing.scene import START, Scene, furnished, visited
+from tests.changing.scene import SETTLES_WITHIN, START, Scene, furnished, visited
 from tests.changing.shop import ASIDE, PLAIN, SECURE, SPARE, Grounds, Shop, sold, written
 from tests.changing.stock import Stock
 from tests.handshakes.manifests import Json, elsewhere
+from tests.real_envoy import until
 from translator.objects.kinds import KINDS
 
 ADMIN = 19080
@@ -82,6 +84,15 @@ def _place(each: Json) -> Place:
     return Place(str(each["apiVersion"]), PLURALS[str(each["kind"])], metadata["namespace"], metadata["name"])
 
 
+async def _opens(address: str, port: int) -> bool:
+    try:
+        _, writer = await asyncio.open_connection(address, port)
+    except OSError:
+        return False
+    writer.close()
+    return True
+
+
 @asynccontextmanager
 async def opened(release: Release, place: places.Shop) -> AsyncIterator[Scene]:
     """Open the shop in a namespace; nobody is ever to find an earlier state after a later one."""
@@ -93,6 +104,11 @@ async def opened(release: Release, place: places.Shop) -> AsyncIterator[Scene]:
         address = await asyncio.to_thread(eventually, place.address)
         proxies = await asyncio.to_thread(eventually, lambda: place.proxies.ready(REPLICAS))
         market.doors = [pod.address for pod in proxies]
+        for port in (
+            PLAIN,
+            SECURE,
+        ):  # nodes hear of proxies that are ready a little later than the API server
+            await until(partial(_opens, address, PORTS[port]), within=SETTLES_WITHIN)
         async with visited(market, behind, address, sold) as scene:
             yield scene
         assert behind.silent()
