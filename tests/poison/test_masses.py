@@ -238,17 +238,18 @@ def test_enormous_annotations_for_what_a_gateway_is_made_of_are_refused_or_writt
     )
 
 
+MYSELF = thing(
+    "v1",
+    "Service",
+    "me",
+    type="ExternalName",
+    externalName=f"me.{TENANT}.svc.cluster.local",
+    ports=[{"port": 80}],
+)
 CIRCLES: dict[str, tuple[list[Json], str]] = {
     "a Service that is called by its own name": (
         [
-            thing(
-                "v1",
-                "Service",
-                "me",
-                type="ExternalName",
-                externalName=f"me.{TENANT}.svc.cluster.local",
-                ports=[{"port": 80}],
-            ),
+            MYSELF,
             thing(
                 V1,
                 "HTTPRoute",
@@ -362,14 +363,7 @@ CIRCLES: dict[str, tuple[list[Json], str]] = {
                 accessLogs={"collector": {"name": "me", "port": 80}},
                 tracing={"collector": {"name": "me", "port": 80}},
             ),
-            thing(
-                "v1",
-                "Service",
-                "me",
-                type="ExternalName",
-                externalName=f"me.{TENANT}.svc.cluster.local",
-                ports=[{"port": 80}],
-            ),
+            MYSELF,
             thing(
                 V1,
                 "Gateway",
