@@ -147,13 +147,16 @@ class Workbench:
     def work(self, batch: Batch) -> Outcome:
         """Apply a batch and translate; a mistake of ours leaves what it is about as it was, and is named."""
         begun = time.monotonic()
+        news: list[Change] = []
         for change in batch:
             about = _about(change)
             with self._alarm.guarding(f"{type(change).__name__} {about or ''}".strip(), about):
-                self._apply(change)
+                if not self._only_speaks(change):
+                    news.append(change)
+                    self._apply(change)
         before = self._last
         with self._alarm.guarding("the translation"):
-            self._last = self._translated(batch, begun)
+            self._last = self._translated(batch, news, begun)
             self._news = frozenset()
         if self._last is not before:
             return structs.replace(self._last, broken={**self._last.broken, **self._alarm.mistakes})
@@ -167,7 +170,7 @@ class Workbench:
             roots=(),
         )
 
-    def _translated(self, batch: Batch, begun: float) -> Outcome:
+    def _translated(self, batch: Batch, news: Batch, begun: float) -> Outcome:
         translation = self._translator.translate()
         if self._doubts(translation.gateways):
             translation = self._translator.translate()
@@ -185,7 +188,7 @@ class Workbench:
         )
         self._news |= kept.news
         snapshots = self._publisher.snapshots(translation.gateways)
-        found, records = self._compared(batch, translation.gateways)
+        found, records = self._compared(news, translation.gateways)
         flaws = {f"trust of {ref}": Mistake(bug, ref) for ref, bug in found.broken.items()}
         took = time.monotonic() - begun
         return Outcome(
@@ -223,12 +226,12 @@ class Workbench:
         return self._last.found
 
     def _compared(
-        self, batch: Batch, gateways: Mapping[Name, Resources]
+        self, news: Batch, gateways: Mapping[Name, Resources]
     ) -> tuple[ProofChanges, tuple[Changed, ...]]:
         """Say what differs in what is proved; a mistake of ours there costs lines of the record only."""
         with self._alarm.guarding("the audit record"):
             found = self._follower.take(self._publisher.moves, gateways)
-            records = changed(self.world, found.hops, batch, datetime.now(UTC))
+            records = changed(self.world, found.hops, news, datetime.now(UTC))
             self.world.memory.sweep()  # of what was asked for this alone
             return found, records
         return ProofChanges(ends=self._last.ends), ()
@@ -269,8 +272,6 @@ class Workbench:
                 self._custody.take(change)
 
     def _put(self, change: Put) -> None:
-        if self._only_speaks(change):
-            return
         kind, name, thing, _ = change
         ref = Ref(kind.__name__, name)
         if ref.kind in HELD_KINDS:
@@ -284,10 +285,11 @@ class Workbench:
         if kind is Gateway and thing is None:
             self._forget(name)
 
-    def _only_speaks(self, change: Put) -> bool:
+    def _only_speaks(self, change: Change) -> bool:
         """Say whether nothing but an object's own status is new: that came of it, and no rule reads it."""
-        thing = change.thing
-        if not isinstance(thing, JUDGED) or (known := self.world.standing(type(thing), change.name)) is None:
+        if not isinstance(change, Put) or not isinstance(thing := change.thing, JUDGED):
+            return False
+        if (known := self.world.standing(type(thing), change.name)) is None:
             return False
         return structs.replace(thing, status=known.status) == known
 

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import Raw, structs
 
 from legation.change import Put, Stated
 from legation.manifests import read_manifests
@@ -41,6 +42,7 @@ from translator.memo import query
 from translator.names import Name, Ref
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.config_map import ConfigMap
+from translator.objects.gateway import Gateway
 from translator.objects.http_route import HTTPRoute
 from translator.objects.kinds import as_manifest, name_of
 from translator.rules.certificates import NOW
@@ -329,6 +331,17 @@ def test_a_permission_that_is_withdrawn_leaves_a_record() -> None:
     assert found.before is not None
     assert found.after is not None
     assert (found.before.grade, found.after.grade) == (Grade.UNVERIFIED, Grade.REFUSED)
+
+
+def test_a_status_that_was_written_at_the_same_time_is_no_cause() -> None:
+    bench, there = Workbench(asks_envoys=False), puts_of(together(led_to("weak"), WEAK))
+    bench.work([the_time(), *there])
+    [edge] = [each.thing for each in there if isinstance(each.thing, Gateway)]
+    judged = structs.replace(edge, status=Raw(b'{"conditions": []}'))
+    found = only(
+        bench.work([Put(Gateway, name_of(edge), judged), *puts_of(PERMIT.replace("Permit", "Forbid"))])
+    )
+    assert (found.why, objects(found)) == ("PermissionChanged", ("GatewayParameters infra/dev",))
 
 
 def test_a_gateway_or_a_route_that_leads_there_is_why_a_way_is_new() -> None:
