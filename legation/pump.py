@@ -150,10 +150,13 @@ class Workbench:
         news: list[Change] = []
         for change in batch:
             about = _about(change)
-            with self._alarm.guarding(f"{type(change).__name__} {about or ''}".strip(), about):
+            step = f"{type(change).__name__} {about or ''}".strip()
+            with self._alarm.guarding(step, about):
                 if not self._only_speaks(change):
                     news.append(change)
                     self._apply(change)
+            if isinstance(change, Put) and step in self._alarm.mistakes:
+                self.world.miss(change.kind, change.name)
         before = self._last
         with self._alarm.guarding("the translation"):
             self._last = self._translated(batch, news, begun)

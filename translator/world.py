@@ -36,9 +36,8 @@ class World:
     def __init__(self, indexes: Iterable[Index[Any]] = ()) -> None:
         """Begin empty, keeping these relations."""
         self.memory = Memory()
-        self.mistakes: dict[
-            Ref, Exception
-        ] = {}  # by the object that stayed as it was, as nobody can relate it
+        self.mistakes: dict[Ref, Exception] = {}  # by the object that nobody can relate to others
+        self._missed: set[Ref] = set()  # what is not as it was told, by whatever mistake
         self._objects: dict[type, dict[Name, Any]] = {}
         self._names: dict[type, list[Name]] = {}
         self._facts: dict[Fact[Any], Any] = {}
@@ -53,11 +52,15 @@ class World:
     def put(self, kind: type[T], name: Name, thing: T | None) -> None:
         """Set an object, or remove it by None; what was made from it turns stale.
 
-        What a mistake of ours keeps from being related to others stays as it was, and is named in `mistakes`.
+        What a mistake of ours keeps from being related to others stays as it was, and is missed.
         """
         objects = self._objects.setdefault(kind, {})
         before = objects.get(name)
-        self.mistakes.pop(Ref(kind.__name__, name), None)
+        ref = Ref(kind.__name__, name)
+        self.mistakes.pop(ref, None)
+        if ref in self._missed:
+            self._missed.remove(ref)
+            self.memory.touch(_misses, kind, name.namespace)
         if before == thing:
             return
         try:
@@ -65,7 +68,8 @@ class World:
                 (index, _keys(index, before) ^ _keys(index, thing)) for index in self._indexes.get(kind, ())
             ]
         except Exception as bug:  # noqa: BLE001  # our own mistake: this object stays as it was, all others go on
-            self.mistakes[Ref(kind.__name__, name)] = bug
+            self.mistakes[ref] = bug
+            self.miss(kind, name)
             return
         if thing is None:
             del objects[name]
@@ -77,6 +81,16 @@ class World:
             self.memory.touch(_names, kind)
         for index, keys in moves:
             self._relate(index, name, keys)
+
+    def miss(self, kind: type, name: Name) -> None:
+        """Remember that an object is not as it was told, until it is put without a mistake."""
+        self._missed.add(Ref(kind.__name__, name))
+        self.memory.touch(_misses, kind, name.namespace)
+
+    def misses(self, kind: type, namespace: str) -> bool:
+        """Say whether objects of a kind are not as they were told: one that is not there may be meant to."""
+        found: bool = _misses(self, kind, namespace)
+        return found
 
     def state(self, fact: Fact[T], value: T) -> None:
         """Set a fact; what was made from it turns stale."""
@@ -183,6 +197,12 @@ def _toggle(names: list[Name], name: Name) -> None:
 @query
 def _thing(world: World, kind: type, name: Name) -> Any:
     return world._objects.get(kind, {}).get(name)  # noqa: SLF001  # the inputs' own query
+
+
+@query
+def _misses(world: World, kind: type, namespace: str) -> bool:
+    missed = world._missed  # noqa: SLF001  # the inputs' own query
+    return any((each.kind, each.name.namespace) == (kind.__name__, namespace) for each in missed)
 
 
 @query

@@ -1,6 +1,7 @@
 """A mistake of ours: the process lives, what it is about stays as it was, and is named."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -14,12 +15,16 @@ from legation.notebook import Notebook
 from legation.publish import Publisher
 from legation.pump import Batch, Outcome, Pump, Workbench, the_time
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, together
-from tests.legation.test_pump import CLASS, EDGE, GROUP, SHOP, Manifests
+from tests.legation.test_pump import CLASS, EDGE, GROUP, SHOP, TRUST, Manifests
+from tests.pki import Authority
 from translator.names import Name, Ref
-from translator.rules import attachment
+from translator.objects.backend_tls_policy import BackendTLSPolicy
+from translator.rules import attachment, backend_tls
 from translator.translate import Translator
-from xds_server.snapshot import LDS, RDS
+from translator.world import World
+from xds_server.snapshot import CDS, LDS, RDS
 
+POLICY = Ref("BackendTLSPolicy", Name("shop", "store"))
 STORE, QUIET = Ref("HTTPRoute", Name("shop", "store")), Ref("HTTPRoute", Name("shop", "quiet"))
 BOTH = together(SHOP, route("quiet", "store", host="quiet.example"))
 CHANGED = BOTH.replace("shop.example", "new.example").replace("quiet.example", "calm.example")
@@ -135,6 +140,44 @@ def test_an_object_whose_relations_cannot_be_found_stays_as_it_was_and_is_named(
     after = workbench.work([each for each in changes if each.name == STORE.name])
     assert after.broken == {}
     assert b"new.example" in after.snapshots[GROUP].entries[RDS]["infra/edge:80"].resource.body
+
+
+def cannot_be_related(planted: pytest.MonkeyPatch) -> None:
+    planted.setattr(backend_tls.POLICIES_BY_TARGET, "keys", fail)
+
+
+def cannot_be_taken_in(planted: pytest.MonkeyPatch) -> None:
+    good = World.put
+
+    def put(world: World, kind: type, name: Name, thing: object) -> None:
+        if kind is BackendTLSPolicy:
+            raise PlantedError
+        good(world, kind, name, thing)
+
+    planted.setattr(World, "put", put)
+
+
+@pytest.mark.parametrize("plant", [cannot_be_related, cannot_be_taken_in])
+@pytest.mark.parametrize("served_before", [False, True])
+def test_no_backend_is_reached_in_cleartext_for_a_policy_that_a_mistake_keeps_out(
+    plant: Callable[[pytest.MonkeyPatch], None], *, served_before: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workbench, manifests = Workbench(), Manifests()
+    if served_before:
+        assert workbench.work(manifests.now(SHOP)).snapshots[GROUP].names(CDS) >= {"shop/store:80"}
+    told = together(SHOP, TRUST.substitute(pem=json.dumps(Authority("root").pem)))
+    changes = manifests.now(told)
+    with monkeypatch.context() as planted:
+        plant(planted)
+        during = workbench.work(changes)
+    assert {each.about for each in during.broken.values()} == {POLICY}
+    assert not [name for name in during.snapshots[GROUP].names(CDS) if name.startswith("shop/")]
+    assert b"could not be taken up, so it is not served" in during.statuses[STORE]
+    after = workbench.work(changes)
+    assert after.broken == {}
+    assert [name for name in after.snapshots[GROUP].names(CDS) if name.startswith("shop/")] == [
+        "shop/store:80+store"
+    ]
 
 
 def test_a_status_that_cannot_be_written_keeps_no_other_from_being_written(

@@ -49,6 +49,11 @@ def sellers(world: World, good: str) -> tuple[Name, ...]:
 
 
 @query
+def lacking(world: World, namespace: str) -> bool:
+    return world.misses(Shop, namespace)
+
+
+@query
 def everyone(world: World) -> frozenset[Name]:
     return world.names(Shop)
 
@@ -88,6 +93,17 @@ def test_what_was_removed_is_gone_from_every_relation() -> None:
     assert world.where(SELLERS, "beer") == ()
     assert world.names_where(SELLERS, "soup") == ()
     assert world._members[SELLERS] == {}
+
+
+def test_what_is_not_as_it_was_told_is_missed_in_its_namespace_until_it_is() -> None:
+    world = a_world(inn=Shop(("beer",)))
+    assert not lacking(world, "b")
+    world.miss(Shop, BAR)
+    assert lacking(world, "b")
+    assert not lacking(world, "a")
+    assert not world.misses(Town, "b")
+    world.put(Shop, BAR, None)
+    assert not lacking(world, "b")
 
 
 def test_removing_what_never_was_changes_nothing() -> None:

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from translator.memo import query
 from translator.names import Name, Ref, ServicePort
+from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.grpc_route import GRPCBackendRef
 from translator.objects.http_route import HTTPBackendRef
 from translator.objects.references import GATEWAY_GROUP, BackendRef
@@ -18,7 +19,7 @@ from translator.rules.grants import Pointee, Pointer, permitted
 from translator.rules.insecure_verification import Weakness, weakness
 from translator.rules.open_ports import GROUPS, SERVICE, open_ports
 from translator.rules.sessions import Cookie, Header
-from translator.verdict import Refused
+from translator.verdict import Refused, our_fault
 from translator.world import World
 
 
@@ -220,9 +221,8 @@ def _speak(world: World, port: ServicePort, traffic: Traffic) -> Backend | Refus
         return Backend(port, natural, None)
     policy = winner(world, port)
     said = (written.app_protocol or "").lower()
-    if said in ENCRYPTED and policy is None and traffic is not Traffic.TCP:
-        why = f"{port} says {said} by its appProtocol, and no BackendTLSPolicy says what TLS must prove there"
-        return Refused("UnsupportedProtocol", why)
+    if policy is None and (refusal := _ungoverned(world, port, said, traffic)) is not None:
+        return refusal
     weak = weakness(world, policy) if policy else None
     if natural is Protocol.TCP or not said:
         return Backend(port, natural, policy, weakness=weak)
@@ -233,3 +233,13 @@ def _speak(world: World, port: ServicePort, traffic: Traffic) -> Backend | Refus
             f"{port} says {said} by its appProtocol, which is not spoken by {traffic.value}",
         )
     return Backend(port, Protocol.HTTP2 if natural is Protocol.HTTP2 else spoken, policy, weakness=weak)
+
+
+def _ungoverned(world: World, port: ServicePort, said: str, traffic: Traffic) -> Refused | None:
+    """Refuse a port without a policy that says TLS, or that a policy may be for which is missed."""
+    if world.misses(BackendTLSPolicy, port.service.namespace):
+        return our_fault(f"{port}: a BackendTLSPolicy that may be for it could not be taken up, so it")
+    if said in ENCRYPTED and traffic is not Traffic.TCP:
+        why = f"{port} says {said} by its appProtocol, and no BackendTLSPolicy says what TLS must prove there"
+        return Refused("UnsupportedProtocol", why)
+    return None
