@@ -89,7 +89,6 @@ class Start(Struct, frozen=True):
     admin: Socket | HostPort
     tls: ClientFiles | WatchedFiles | None = None
     system_roots: Path | None = None
-    memory: int | None = None  # bytes that it may have at the most, where that is known
 
 
 def bootstrap(start: Start) -> Bootstrap:
@@ -101,7 +100,7 @@ def bootstrap(start: Start) -> Bootstrap:
         static_resources=BootstrapStaticResources(clusters=[_xds_cluster(start)], secrets=_secrets(start)),
         stats_config=StatsConfig(stats_matcher=StatsMatcher(inclusion_list=_patterns(STATS))),
         deferred_stat_options=BootstrapDeferredStatOptions(enable_deferred_creation_stats=True),
-        overload_manager=overload(start.memory),
+        overload_manager=overload(),
         layered_runtime=LayeredRuntime(layers=[RuntimeLayer(name="legation", static_layer=_runtime())]),
     )
 

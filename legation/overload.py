@@ -1,5 +1,6 @@
 """What an Envoy does before it runs out of connections or of memory: it takes less, and lets go of more."""
 
+import json
 from datetime import timedelta
 
 from envoy_data_plane.envoy.config.overload.v3 import (
@@ -16,13 +17,13 @@ from envoy_data_plane.envoy.config.overload.v3 import (
 from envoy_data_plane.envoy.extensions.resource_monitors.downstream_connections.v3 import (
     DownstreamConnectionsConfig,
 )
-from envoy_data_plane.envoy.extensions.resource_monitors.fixed_heap.v3 import FixedHeapConfig
 from envoy_data_plane.google.protobuf import Any
 
 MOST_CONNECTIONS = 50_000
 CONNECTIONS = "envoy.resource_monitors.global_downstream_max_connections"
 HEAP = "envoy.resource_monitors.fixed_heap"
-SHARE_OF_HEAP = 0.9  # of a process's memory; stacks and what the kernel keeps for it take the rest
+TYPE_OF_HEAP = "type.googleapis.com/envoy.extensions.resource_monitors.fixed_heap.v3.FixedHeapConfig"
+SHARE_OF_HEAP = 0.9  # of what there is; stacks and what the kernel keeps for a process take the rest
 STEPS = (  # at which part of the heap what is begun
     ("shrink_heap", 0.85),
     ("disable_http_keepalive", 0.9),
@@ -36,29 +37,30 @@ SHORTENED = (  # patience with the silent is less the less memory there is, down
 )
 
 
-def overload(memory: int | None) -> OverloadManager:
-    """Guard an Envoy that may have so many bytes of memory; without a limit, only its connections are."""
+def overload() -> OverloadManager:
+    """Guard an Envoy against too many connections."""
     limit = DownstreamConnectionsConfig(max_active_downstream_connections=MOST_CONNECTIONS)
-    connections = ResourceMonitor(name=CONNECTIONS, typed_config=Any.pack(limit))
-    if memory is None:
-        return OverloadManager(resource_monitors=[connections])
-    most = FixedHeapConfig(max_heap_size_bytes=int(memory * SHARE_OF_HEAP))
     return OverloadManager(
-        refresh_interval=timedelta(milliseconds=250),
-        resource_monitors=[connections, ResourceMonitor(name=HEAP, typed_config=Any.pack(most))],
-        actions=[_patience(), *(_step(name, part) for name, part in STEPS)],
+        resource_monitors=[ResourceMonitor(name=CONNECTIONS, typed_config=Any.pack(limit))]
     )
 
 
+def memory(most: str) -> str:
+    """Write what `--config-yaml` adds to guard the memory of an Envoy, of which there are so many bytes."""
+    actions = [_patience(), *(_step(name, part) for name, part in STEPS)]
+    guard = OverloadManager(refresh_interval=timedelta(milliseconds=250), actions=actions).to_dict()
+    monitor = {"name": HEAP, "typedConfig": {"@type": TYPE_OF_HEAP, "maxHeapSizeBytes": most}}
+    return json.dumps({"overloadManager": {**guard, "resourceMonitors": [monitor]}}, sort_keys=True)
+
+
 def _step(name: str, part: float) -> OverloadAction:
-    trigger = Trigger(name=HEAP, threshold=ThresholdTrigger(value=part))
+    trigger = Trigger(name=HEAP, threshold=ThresholdTrigger(value=round(part * SHARE_OF_HEAP, 4)))
     return OverloadAction(name=f"envoy.overload_actions.{name}", triggers=[trigger])
 
 
 def _patience() -> OverloadAction:
-    trigger = Trigger(
-        name=HEAP, scaled=ScaledTrigger(scaling_threshold=SHORTEN_FROM, saturation_threshold=SHORTENED_AT)
-    )
+    begin, end = (round(part * SHARE_OF_HEAP, 4) for part in (SHORTEN_FROM, SHORTENED_AT))
+    trigger = Trigger(name=HEAP, scaled=ScaledTrigger(scaling_threshold=begin, saturation_threshold=end))
     timers = [
         ScaleTimersOverloadActionConfigScaleTimer(timer=timer, min_timeout=timedelta(seconds=least))
         for timer, least in SHORTENED

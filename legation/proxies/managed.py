@@ -13,11 +13,11 @@ from msgspec import Struct
 
 from legation.addresses import HostPort, WatchedFiles
 from legation.bootstrap import Start, as_fields, bootstrap
+from legation.overload import memory
 from legation.proxies.belonging import belonging, selecting
 from legation.proxies.drain import drain
 from legation.proxies.probed import READY, probed
 from legation.proxies.wanted import Wanted
-from legation.quantities import amount
 from legation.settings import EVERYWHERE
 from legation.watched_secrets import watched_secrets
 from translator.objects.kinds import name_of
@@ -83,7 +83,6 @@ def _configuration(wanted: Wanted, environment: Environment) -> dict[str, str]:
         admin=ADMIN,
         tls=files,
         system_roots=environment.system_roots,
-        memory=amount(wanted.wishes.resources.limits.get("memory")),
     )
     written = {
         BOOTSTRAP: as_fields(probed(bootstrap(start), ADMIN, HostPort(environment.listen_at, PROBES))),
@@ -145,7 +144,10 @@ def _container(wanted: Wanted, environment: Environment) -> Manifest:
         "image": wishes.image or environment.image,
         "command": ["envoy"],
         "args": _arguments(wishes),
-        "env": [{"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
+        "env": [
+            {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+            {"name": "MEMORY", "valueFrom": {"resourceFieldRef": {"resource": "limits.memory"}}},
+        ],
         "ports": [{"name": "probes", "containerPort": PROBES}],
         "resources": {bound: amounts for bound, amounts in resources.items() if amounts},
         "startupProbe": {**probe, "periodSeconds": 1, "failureThreshold": 600},
@@ -166,6 +168,7 @@ def _container(wanted: Wanted, environment: Environment) -> Manifest:
 def _arguments(wishes: Wishes) -> list[str]:
     given = {
         "--config-path": str(CONFIGURATION / BOOTSTRAP),
+        "--config-yaml": memory("$(MEMORY)"),  # that of the node, where nobody limits it
         "--service-node": "$(POD_NAME)",
         "--concurrency": str(wishes.concurrency),
         "--log-level": wishes.log_level,

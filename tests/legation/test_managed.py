@@ -101,16 +101,15 @@ def test_everything_belongs_to_its_gateway_and_bears_its_labels() -> None:
     assert at(set_["Deployment"], "spec/template/metadata/labels/team") == "a"
 
 
-@pytest.mark.parametrize(("memory", "heap"), [("1Gi", 966367641), (None, None)])
-def test_a_proxy_with_a_limit_of_memory_takes_care_of_it(memory: str | None, heap: int | None) -> None:
-    limits = {"memory": memory} if memory else {"cpu": "1"}
-    configuration = at(
-        made(said(envoy={"resources": {"limits": limits}}))["ConfigMap"], "data/bootstrap.json"
-    )
-    monitors = at(json.loads(str(configuration)), "overloadManager/resourceMonitors")
-    assert isinstance(monitors, list)
-    configured = [each["typedConfig"].get("maxHeapSizeBytes") for each in monitors]
-    assert configured == [None, *([str(heap)] if heap else [])]
+def test_a_proxy_is_told_how_much_memory_it_has_by_whoever_starts_it() -> None:
+    deployment = made()["Deployment"]
+    arguments = at(deployment, f"{CONTAINER}/args")
+    assert isinstance(arguments, list)
+    told = json.loads(arguments[arguments.index("--config-yaml") + 1])
+    [monitor] = told["overloadManager"]["resourceMonitors"]
+    assert monitor["typedConfig"]["maxHeapSizeBytes"] == "$(MEMORY)"
+    source = {"resourceFieldRef": {"resource": "limits.memory"}}
+    assert at(deployment, f"{CONTAINER}/env/1") == {"name": "MEMORY", "valueFrom": source}
 
 
 def test_a_service_has_the_ports_of_its_gateway() -> None:

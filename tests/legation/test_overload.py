@@ -6,19 +6,18 @@ import pytest
 
 from legation.addresses import HostPort, Socket
 from legation.bootstrap import Start, as_fields, bootstrap
-from legation.overload import STEPS
+from legation.overload import STEPS, memory
 from tests.real_envoy import running_envoy, until
 from translator.names import Name
 
 pytestmark = pytest.mark.envoy
 
 
-@pytest.mark.parametrize(("memory", "begun"), [(1_000_000, 1), (10**12, 0)], ids=["little", "plenty"])
-async def test_an_envoy_takes_less_where_memory_is_short(tmp_path: Path, memory: int, begun: int) -> None:
-    start = Start(
-        Name("infra", "edge"), "edge-1", Socket(tmp_path / "xds"), HostPort("127.0.0.1", 0), memory=memory
-    )
-    async with running_envoy(as_fields(bootstrap(start)), wait_ready=False) as envoy:
+@pytest.mark.parametrize(("most", "begun"), [("1000000", 1), ("1000000000000", 0)], ids=["little", "plenty"])
+async def test_an_envoy_takes_less_where_memory_is_short(tmp_path: Path, most: str, begun: int) -> None:
+    start = Start(Name("infra", "edge"), "edge-1", Socket(tmp_path / "xds"), HostPort("127.0.0.1", 0))
+    flags = ("--config-yaml", memory(most))
+    async with running_envoy(as_fields(bootstrap(start)), *flags, wait_ready=False) as envoy:
 
         async def measured() -> bool:
             return (
