@@ -38,6 +38,8 @@ def _http(manager: Any) -> Iterator[str]:  # noqa: ANN401  generated, without an
             bucket = opened(each.typed_config).token_bucket
             every = bucket.fill_interval.ToMilliseconds()
             yield f"{bucket.tokens_per_fill.value} requests per {every} ms, at once {bucket.max_tokens}"
+        if each.name.endswith("body_size_limit"):
+            yield f"bodies of {opened(each.typed_config).value['max_request_bytes'] / 1024:.0f} KiB"
     common = manager.common_http_protocol_options
     yield f"{common.max_headers_count.value} headers of {manager.max_request_headers_kb.value} KiB"
     if common.headers_with_underscores_action:

@@ -1,11 +1,27 @@
 """An independent reader of what we serve: `envoy-data-plane` must understand the same as `xds-protos`."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib import import_module
 from warnings import catch_warnings, simplefilter
 
+import betterproto2
+from envoy_data_plane.google.protobuf import Struct
 from envoy_data_plane.message_pool import default_message_pool
 from google.protobuf import json_format, symbol_database
+
+
+@dataclass(eq=False, repr=False)
+class TypedStruct(betterproto2.Message):
+    """A message by its type's name, which the second library lacks."""
+
+    type_url: str = betterproto2.field(1, betterproto2.TYPE_STRING)
+    value: Struct | None = betterproto2.field(  # noqa: RUF009  as the library's own messages do
+        2, betterproto2.TYPE_MESSAGE, optional=True
+    )
+
+
+default_message_pool.register_message("xds.type.v3", "TypedStruct", TypedStruct)
 
 
 def assert_reads_equal(type_url: str, body: bytes) -> None:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from tests.handshakes.backends import Backend, http_backend, speaks
 from tests.handshakes.cases import AUTHORITIES, ROOT
 from tests.handshakes.clients import Security, get
-from tests.handshakes.manifests import Json, edge, route, tls_listener, tls_secret
+from tests.handshakes.manifests import Json, edge, manifest, route, tls_listener, tls_secret
 from tests.handshakes.rig import Rig, rigged
 from tests.handshakes.shop import HTTPS, PUBLIC, TLS, encrypted
 from tests.pki import Issued
@@ -22,6 +22,8 @@ from xds_server.snapshot import SDS
 pytestmark = [pytest.mark.envoy, pytest.mark.asyncio(loop_scope="module")]
 
 PASSED_ON = "through.shop.test"
+PARAMETERS = {"group": "legation.dev", "kind": "GatewayParameters", "name": "brief"}
+BRIEF = {"sectionName": "pay", "clients": {"requestHeaders": {"maxKilobytes": 1}}}
 CERTIFICATES = {name: PUBLIC.issue(dns=["*.shop.test", "pay.shop.test"]) for name in ("pay", "any", "bare")}
 
 
@@ -31,10 +33,10 @@ class Stage(Struct, frozen=True):
     rig: Rig
     backend: Backend
 
-    async def ask(self, server_name: str, host: str, root: str = PUBLIC.pem) -> int | None:
+    async def ask(self, server_name: str, host: str, root: str = PUBLIC.pem, path: str = "/") -> int | None:
         """Return what a request is answered on a connection for a server name."""
         tls = Security(ssl.create_default_context(cadata=root), server_name)
-        return await get(self.rig.place(TLS), host, tls)
+        return await get(self.rig.place(TLS), host, tls, path)
 
     async def shown(self, server_name: str) -> bytes | None:
         """Return the certificate that a client is shown; None when the connection is closed instead."""
@@ -62,7 +64,9 @@ async def stage() -> AsyncIterator[Stage]:
                 https("bare", "bare.shop.test"),
                 https("missing", "missing.shop.test"),
                 passing("through", PASSED_ON),
+                infrastructure={"parametersRef": PARAMETERS},
             ),
+            manifest("GatewayParameters", "brief", "legation.dev/v1alpha1", spec={"listeners": [BRIEF]}),
             *(tls_secret(name, issued) for name, issued in CERTIFICATES.items()),
             *AUTHORITIES,
             *encrypted("pay", backend.port),
@@ -128,6 +132,19 @@ async def test_only_the_routes_of_its_own_listener_answer(
     stage: Stage, server_name: str, host: str, status: HTTPStatus
 ) -> None:
     assert await stage.ask(server_name, host) == status
+
+
+@pytest.mark.parametrize(
+    ("name", "status"),
+    [
+        ("pay.shop.test", HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE),
+        ("cart.shop.test", HTTPStatus.OK),
+    ],
+)
+async def test_what_is_said_of_one_listener_holds_there_alone(
+    stage: Stage, name: str, status: HTTPStatus
+) -> None:
+    assert await stage.ask(name, name, path="/" + 2000 * "a") == status
 
 
 async def test_a_passed_on_handshake_is_the_clients_own_although_a_policy_targets_the_service(

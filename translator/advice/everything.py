@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from msgspec import Struct
 
-from translator.advice import backends, listening, permissions, policies, routes, shadows, words
+from translator.advice import backends, listening, permissions, policies, routes, sections, shadows, words
 from translator.advice.checks import Advice, Check
 from translator.world import World
 
@@ -15,6 +15,7 @@ CHECKS: tuple[Check, ...] = (
     *listening.CHECKS,
     *backends.CHECKS,
     *policies.CHECKS,
+    *sections.CHECKS,
     *permissions.CHECKS,
     *words.CHECKS,
 )
@@ -29,6 +30,7 @@ ASKED: Mapping[str, Callable[[World], Iterable[Advice]]] = MappingProxyType({
     "advice about targets": policies.unused_targets,
     "advice about proofs": policies.proofs,
     "advice about parameters": policies.parameters,
+    "advice about sections": sections.sections,
     "advice about grants": permissions.grants,
     "advice about words": words.words,
 })  # fmt: skip

@@ -1,6 +1,6 @@
 """Listeners: one for each port of a Gateway, on all of its addresses."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from envoy.config.core.v3 import address_pb2, base_pb2
 from envoy.config.listener.v3 import listener_components_pb2, listener_pb2
@@ -13,12 +13,13 @@ from translator.envoy.config_source import served_secret
 from translator.envoy.encode import encode, packed
 from translator.envoy.http import manager, prepared
 from translator.envoy.http3 import QUIC, advertised, socket
-from translator.envoy.limits import connections, proxy_protocol, requests
+from translator.envoy.limits import bodies, connections, proxy_protocol, requests
 from translator.envoy.resource import Resource
 from translator.envoy.secrets import certificate_name
 from translator.envoy.streams import targets, tcp_proxy, udp_proxy
 from translator.envoy.telemetry import collectors
 from translator.memo import query
+from translator.rules.clients import Manners
 from translator.rules.frontend_validation import ClientProof
 from translator.rules.ports import (
     Bound,
@@ -35,6 +36,8 @@ from translator.rules.ports import (
 from translator.rules.streams import Streams
 from translator.rules.tables import Table
 from translator.world import World
+
+Managers = Mapping[Manners, bytes]  # what those have in common that treat clients so
 
 BUFFER = 32 * 1024  # what one connection may hold back before its sender is slowed down
 ALPN_OF_HTTP = ("h2", "http/1.1")
@@ -66,17 +69,13 @@ def build(bound: Bound, stands: Site) -> Resource:
     built = _bound(stands, bound)
     match stands.plan:
         case HttpPort(table, asked):
-            chain = Chain(None, None, table, asked)
-            built.filter_chains.append(_chain(chain, str(bound), stands, _prepared(stands)))
-            return _resource(built, (chain,), stands)
+            return _only(built, Chain(None, None, table, asked, manners=stands.manners), stands)
         case TlsPort(chains):
             return _tls(built, chains, stands)
         case QuicPort(chains):
             return _quic(built, chains, stands)
         case TcpPort(streams):
-            chain = Chain(None, None, streams)
-            built.filter_chains.append(_chain(chain, str(bound), stands, b""))
-            return _resource(built, (chain,), stands)
+            return _only(built, Chain(None, None, streams, manners=stands.manners), stands)
         case UdpPort(streams):
             built.udp_listener_config.SetInParent()
             built.listener_filters.append(udp_proxy(streams, str(bound)))
@@ -106,13 +105,19 @@ def _address(stands: Site, bound: Bound, address: str) -> address_pb2.Address:
     return address_pb2.Address(socket_address=place)
 
 
+def _only(built: listener_pb2.Listener, chain: Chain, stands: Site) -> Resource:
+    """Complete a listener that does not tell connections apart."""
+    built.filter_chains.append(_chain(chain, built.name, stands, _prepared((chain,), stands)))
+    return _resource(built, (chain,), stands)
+
+
 def _tls(built: listener_pb2.Listener, chains: tuple[Chain, ...], stands: Site) -> Resource:
     """Complete a listener that tells TLS connections apart by server name."""
     built.listener_filters.add().ParseFromString(TLS_INSPECTOR)
-    common = _prepared(stands)
+    managers = _prepared(chains, stands)
     for chain in chains:
         name = f"{built.name}/{chain.hostname or '*'}"
-        begun = _chain(chain, name, stands, common)
+        begun = _chain(chain, name, stands, managers)
         begun.filter_chain_match.transport_protocol = "tls"  # cleartext is for no chain, and closed
         if chain.hostname is not None:
             begun.filter_chain_match.server_names.append(chain.hostname)
@@ -139,23 +144,23 @@ def _resource(built: listener_pb2.Listener, chains: tuple[Chain, ...], stands: S
 def _quic(built: listener_pb2.Listener, chains: tuple[Chain, ...], stands: Site) -> Resource:
     """Complete a listener for HTTP/3."""
     built.udp_listener_config.ParseFromString(QUIC)
-    common = _prepared(stands)
+    managers = _prepared(chains, stands)
     for chain in chains:
-        begun = _chain(chain, f"{built.name}/{chain.hostname or '*'}", stands, common)
+        begun = _chain(chain, f"{built.name}/{chain.hostname or '*'}", stands, managers)
         if chain.hostname is not None:
             begun.filter_chain_match.server_names.append(chain.hostname)
         built.filter_chains.append(begun)
     return _resource(built, chains, stands)
 
 
-def _chain(chain: Chain, name: str, stands: Site, common: bytes) -> listener_components_pb2.FilterChain:
+def _chain(chain: Chain, name: str, stands: Site, managers: Managers) -> listener_components_pb2.FilterChain:
     built = listener_components_pb2.FilterChain(name=name)
-    manners = stands.manners
+    manners = chain.manners
     if manners.max_connections is not None:
         built.filters.append(connections(manners.max_connections, name))
     match chain.then:
         case Table() as table:
-            built.filters.append(manager(table, chain.asked, common, _first(chain, name, stands)))
+            built.filters.append(manager(table, chain.asked, managers[manners], _first(chain, name, stands)))
         case Streams() as streams:
             built.filters.append(tcp_proxy(streams, name, manners.stream_idle, stands.telemetry))
     if chain.tls is not None:
@@ -167,12 +172,17 @@ def _first(chain: Chain, name: str, stands: Site) -> Iterator[http_connection_ma
     """Build the filters that see requests before all others."""
     if chain.http3:
         yield advertised(stands.port)
-    if stands.manners.rate is not None:
-        yield requests(stands.manners.rate, name)
+    if chain.manners.rate is not None:
+        yield requests(chain.manners.rate, name)
+    if chain.manners.body_kilobytes is not None:
+        yield bodies(chain.manners.body_kilobytes)
 
 
-def _prepared(stands: Site) -> bytes:
-    return prepared(stands.manners, stands.telemetry, over_quic=isinstance(stands.plan, QuicPort))
+def _prepared(chains: tuple[Chain, ...], stands: Site) -> Managers:
+    """Build what the managers of chains have in common, once for all that treat clients alike."""
+    kinds = {chain.manners for chain in chains if isinstance(chain.then, Table)}
+    over_quic = isinstance(stands.plan, QuicPort)
+    return {each: prepared(each, stands.telemetry, over_quic=over_quic) for each in kinds}
 
 
 def _terminating(chain: Chain, tls: Terminate, stands: Site) -> base_pb2.TransportSocket:

@@ -8,7 +8,7 @@ from msgspec import Raw, field
 from translator.objects.constraints import Between, Entries, Items, OneOf, Text
 from translator.objects.meta import LabelSelector, Part
 from translator.objects.provenance import TracedMeta
-from translator.objects.scalars import Duration, Namespace, ObjectName, PortNumber
+from translator.objects.scalars import Duration, Namespace, ObjectName, PortNumber, SectionName
 
 Quantity = int | str | None  # as Kubernetes writes amounts: 2, 500m, 64Mi
 Percentage = Annotated[int, Between(1, 100)]
@@ -76,6 +76,12 @@ class RequestHeaderParameters(Part, frozen=True):
     underscores: Annotated[str, OneOf(("Allow", "Reject"))] | None = None
 
 
+class RequestBodyParameters(Part, frozen=True):
+    """What the body of a request may be."""
+
+    max_kilobytes: Annotated[int, Between(1, 4_194_303)] | None = None  # Envoy counts bytes in 32 bits
+
+
 class TimeoutParameters(Part, frozen=True):
     """How long clients may be silent."""
 
@@ -90,6 +96,7 @@ class ClientParameters(Part, frozen=True):
     max_connections: Annotated[int, Between(1, 10_000_000)] | None = None
     request_rate: RequestRateParameters | None = None
     request_headers: RequestHeaderParameters = RequestHeaderParameters()
+    request_body: RequestBodyParameters = RequestBodyParameters()
     timeouts: TimeoutParameters = TimeoutParameters()
     trusted_hops: Annotated[int, Between(0, 32)] | None = None
     proxy_protocol: Annotated[str, OneOf(("Off", "Optional", "Required"))] | None = None
@@ -100,6 +107,13 @@ class PortParameters(Part, frozen=True):
     """What holds for clients of one port, before what holds for those of all."""
 
     port: PortNumber
+    clients: ClientParameters
+
+
+class ListenerParameters(Part, frozen=True):
+    """What holds for clients of one listener of the Gateway's own, before what holds for its port."""
+
+    section_name: SectionName
     clients: ClientParameters
 
 
@@ -136,6 +150,7 @@ class GatewayParametersSpec(Part, frozen=True):
     service: ServiceParameters = ServiceParameters()
     clients: ClientParameters = ClientParameters()
     ports: Annotated[tuple[PortParameters, ...], Items(0, 64, key=("port",))] = ()
+    listeners: Annotated[tuple[ListenerParameters, ...], Items(0, 64, key=("sectionName",))] = ()
     access_logs: AccessLogParameters = AccessLogParameters()
     tracing: TracingParameters = TracingParameters()
 

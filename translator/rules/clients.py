@@ -1,11 +1,11 @@
-"""How a Gateway's proxies treat clients at a port: limits, patience, and whose word on a client counts.
+"""How a Gateway's proxies treat clients: limits, patience, and whose word on a client counts.
 
-Everything is settled field by field: the Gateway before its class, and in each of them the port before what
-holds for all ports. What nobody says is as Envoy's documentation advises for an edge, save for patience with
-streams: an hour, so that watches and sockets on which little happens stay.
+Everything is settled field by field: the Gateway before its class, and in each of them the listener before
+its port, and that before what holds for all ports. What nobody says is as Envoy's documentation advises for
+an edge, save for patience with streams: an hour, so that watches and sockets on which little happens stay.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -17,8 +17,11 @@ from translator.objects.gateway_parameters import (
     GatewayParametersSpec,
     RequestRateParameters,
 )
+from translator.rules.listener_sets import Slot
 from translator.rules.parameters import first, said
 from translator.world import World
+
+EVERY_LISTENER = ""  # of a port, where none is named
 
 
 class Rate(Struct, frozen=True):
@@ -36,6 +39,7 @@ class Manners(Struct, frozen=True):
     rate: Rate | None = None
     header_kilobytes: int = 60
     headers: int = 100
+    body_kilobytes: int | None = None  # of all that one request sends behind its headers
     refuses_underscores: bool = False
     idle: int = 15 * 60_000  # between requests of a connection
     stream_idle: int = 60 * 60_000  # in a request, or on a connection that is passed on
@@ -45,10 +49,16 @@ class Manners(Struct, frozen=True):
     http3: bool = False  # beside HTTP/1.1 and HTTP/2, where TLS ends
 
 
+def treated(world: World, slots: Iterable[Slot], gateway: Name, port: int) -> list[Manners]:
+    """Return in which ways clients of these listeners are treated: where of a ListenerSet, as at its port."""
+    sections = {slot.section if slot.owner.kind == "Gateway" else EVERY_LISTENER for slot in slots}
+    return [manners(world, gateway, port, section) for section in sorted(sections or {EVERY_LISTENER})]
+
+
 @query
-def manners(world: World, gateway: Name, port: int) -> Manners:
-    """Return how clients of one port are treated."""
-    return settle(*(each for who in said(world, gateway) for each in _at(who.spec, port)))
+def manners(world: World, gateway: Name, port: int, section: str) -> Manners:
+    """Return how clients of one listener are treated, or those of a port whose listeners nobody names."""
+    return settle(*(each for who in said(world, gateway) for each in _at(who.spec, port, section)))
 
 
 def settle(*wished: ClientParameters) -> Manners:
@@ -61,6 +71,7 @@ def settle(*wished: ClientParameters) -> Manners:
         rate=first((_rate(each.request_rate) for each in wished), default.rate),
         header_kilobytes=first((each.max_kilobytes for each in headers), default.header_kilobytes),
         headers=first((each.max_count for each in headers), default.headers),
+        body_kilobytes=first((each.request_body.max_kilobytes for each in wished), default.body_kilobytes),
         refuses_underscores=first((each.underscores for each in headers), "Allow") == "Reject",
         idle=first((_time(each.idle) for each in times), default.idle),
         stream_idle=first((_time(each.stream_idle) for each in times), default.stream_idle),
@@ -71,7 +82,35 @@ def settle(*wished: ClientParameters) -> Manners:
     )
 
 
-def _at(spec: GatewayParametersSpec, port: int) -> Iterator[ClientParameters]:
+def strictest(some: Sequence[Manners]) -> Manners:
+    """Return what goes beyond none of them, for listeners that share connections."""
+    rates = [each.rate for each in some if each.rate]
+    return Manners(
+        max_connections=_least(each.max_connections for each in some),
+        rate=min(rates, key=lambda rate: (rate.back / rate.every, rate.holds), default=None),
+        header_kilobytes=min(each.header_kilobytes for each in some),
+        headers=min(each.headers for each in some),
+        body_kilobytes=_least(each.body_kilobytes for each in some),
+        refuses_underscores=any(each.refuses_underscores for each in some),
+        idle=_soonest(each.idle for each in some),
+        stream_idle=_soonest(each.stream_idle for each in some),
+        request_headers=_soonest(each.request_headers for each in some),
+        trusted_hops=min(each.trusted_hops for each in some),
+        proxy_protocol=some[0].proxy_protocol,  # which is said of whole ports
+        http3=some[0].http3,
+    )
+
+
+def _least(limits: Iterable[int | None]) -> int | None:
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _soonest(times: Iterable[int]) -> int:
+    return min((time for time in times if time), default=0)
+
+
+def _at(spec: GatewayParametersSpec, port: int, section: str) -> Iterator[ClientParameters]:
+    yield from (each.clients for each in spec.listeners if each.section_name == section)
     yield from (each.clients for each in spec.ports if each.port == port)
     yield spec.clients
 

@@ -11,7 +11,7 @@ from translator.rules import listeners
 from translator.rules.addresses import binding
 from translator.rules.attachment import ROUTES, attached
 from translator.rules.backends import Traffic
-from translator.rules.clients import Manners, manners
+from translator.rules.clients import Manners, strictest, treated
 from translator.rules.frontend_validation import ClientProof
 from translator.rules.gateways import BINDING, refusal
 from translator.rules.hostnames import EVERY, specificity
@@ -52,6 +52,7 @@ class Chain(Struct, frozen=True):
     then: Table | Streams
     asked: tuple[Question, ...] = ()
     http3: bool = False  # clients may come over QUIC instead
+    manners: Manners = Manners()
 
 
 class HttpPort(Struct, frozen=True):
@@ -92,7 +93,7 @@ class Site(Struct, frozen=True):
     port: int  # the number to bind, which an offset may have moved from the one in the Gateway
     plan: HttpPort | TlsPort | QuicPort | TcpPort | UdpPort
     is_exclusive: bool = False
-    manners: Manners = Manners()
+    manners: Manners = Manners()  # of the whole port; where TLS tells listeners apart, each chain has its own
     telemetry: Telemetry = SILENT
 
 
@@ -117,7 +118,7 @@ def site(world: World, bound: Bound) -> Site:
         bound.port + here.port_offset,
         plan(world, bound),
         here.is_exclusive,
-        manners(world, bound.gateway, bound.port),
+        _granted(world, bound),
         telemetry(world, bound.gateway),
     )
 
@@ -125,9 +126,7 @@ def site(world: World, bound: Bound) -> Site:
 @query
 def plan(world: World, bound: Bound) -> HttpPort | TlsPort | QuicPort | TcpPort | UdpPort:
     """Return what the listeners of a port make of it: they are all of one family, or they would conflict."""
-    at = listeners.slots_at(world, bound.gateway, bound.port)
-    here = [(slot, listeners.judge(world, slot)) for slot in at]
-    served = [pair for pair in here if pair[1].served and (pair[1].port, pair[1].transport) == bound[1:]]
+    served = _served(world, bound)
     if not served and bound.transport == "UDP":
         return quic(world, Bound(bound.gateway, bound.port))
     slot, first = served[0]
@@ -144,6 +143,19 @@ def plan(world: World, bound: Bound) -> HttpPort | TlsPort | QuicPort | TcpPort 
 
 
 @query
+def _served(world: World, bound: Bound) -> tuple[tuple[Slot, Listening], ...]:
+    at = listeners.slots_at(world, bound.gateway, bound.port)
+    here = ((slot, listeners.judge(world, slot)) for slot in at)
+    return tuple(pair for pair in here if pair[1].served and (pair[1].port, pair[1].transport) == bound[1:])
+
+
+def _granted(world: World, bound: Bound) -> Manners:
+    """Return how clients of a whole port are treated: as by the strictest of those who share connections."""
+    sharing = [slot for slot, each in _served(world, bound) if listeners.FAMILIES[each.protocol] != "TLS"]
+    return strictest(treated(world, sharing, *bound[:2]))
+
+
+@query
 def quic(world: World, bound: Bound) -> QuicPort:
     """Return what HTTP/3 meets at a port: nothing, unless somebody asks for it."""
     if bound.transport != "TCP" or not _offers_http3(world, bound):
@@ -157,9 +169,9 @@ def quic(world: World, bound: Bound) -> QuicPort:
 
 def _offers_http3(world: World, bound: Bound) -> bool:
     """Say whether a port is to be open for HTTP/3: where it is wished, and no listener claims datagrams."""
-    if not manners(world, bound.gateway, bound.port).http3:
-        return False
     at = listeners.slots_at(world, bound.gateway, bound.port)
+    if not any(each.http3 for each in treated(world, at, *bound[:2])):
+        return False
     claimed = (listeners.judge(world, slot) for slot in at)
     return ("UDP", bound.port) not in {(each.transport, each.port) for each in claimed}
 
@@ -186,13 +198,14 @@ def _chains(world: World, bound: Bound) -> tuple[Chain, ...]:
 
 def _listener_chains(world: World, bound: Bound, slot: Slot, each: Listening) -> tuple[Chain, ...]:
     tls = None if each.passthrough else Terminate(each.certificates, each.proof)
+    [granted] = treated(world, [slot], *bound[:2])
     if each.protocol == "HTTPS":
-        table = Table(bound.gateway, bound.port, each.hostname)
-        http3 = each.proof is None and _offers_http3(world, bound)  # QUIC asks no client for a certificate
-        return (Chain(_server_name(each.hostname), tls, table, questions(world, slot).asked, http3),)
+        name, table = _server_name(each.hostname), Table(bound.gateway, bound.port, each.hostname)
+        http3 = granted.http3 and each.proof is None and _offers_http3(world, bound)  # QUIC asks for no proof
+        return (Chain(name, tls, table, questions(world, slot).asked, http3, granted),)
     traffic = Traffic.PASSTHROUGH if each.passthrough else Traffic.TERMINATED
     return tuple(
-        Chain(_server_name(hostname), tls, streams(world, Ref("TLSRoute", name), traffic))
+        Chain(_server_name(hostname), tls, streams(world, Ref("TLSRoute", name), traffic), manners=granted)
         for hostname, name in _tls_routes(world, slot).items()
         if owner(world, bound.gateway, bound.port, hostname) == slot
     )

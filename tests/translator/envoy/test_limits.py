@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 
 import pytest
+from msgspec import Struct
 
 from tests.envoy_validate import runnable
 from tests.handshakes.acceptor import Pair, accepting
@@ -24,6 +25,8 @@ from translator.rules.tries import ONE_TRY, Tries
 
 pytestmark = pytest.mark.envoy
 WITHIN = 60.0
+POST = "POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n"
+END = b"the end"
 V1 = b"PROXY TCP4 192.0.2.7 192.0.2.1 1234 80\r\n"
 V2 = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c" + bytes([192, 0, 2, 8, 192, 0, 2, 1, 4, 210, 0, 80])
 
@@ -108,6 +111,92 @@ async def test_underscores_are_nobodys_business_unless_asked() -> None:
     async with gateway(Manners()) as edge:
         assert (await ask(edge.port, headers={"x_a": "b"})).status == HTTPStatus.OK
         assert "x_a: b" in edge.told.heads[0]
+
+
+class Upload(Struct, frozen=True):
+    """A port of a Gateway that takes so much, and what has arrived behind it of each request."""
+
+    port: int
+    arrived: list[bytearray]
+
+    async def send(self, request: bytes) -> bytes:
+        """Send a request, and return everything that comes until the connection is closed."""
+        reader, writer = await asyncio.open_connection(LOOPBACK, self.port)
+        try:
+            writer.write(request)
+            return await asyncio.wait_for(reader.read(), WITHIN)
+        finally:
+            writer.transport.abort()
+
+
+@asynccontextmanager
+async def taking(kilobytes: int) -> AsyncIterator[Upload]:
+    """Run a Gateway that takes bodies of so much, before a backend that answers at the end of one."""
+    arrived: list[bytearray] = []
+
+    async def store(connection: Pair) -> None:
+        reader, writer = connection
+        body = bytearray()
+        arrived.append(body)
+        while END not in body:
+            if not (part := await reader.read(65536)):
+                return
+            body += part
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+        await writer.drain()
+
+    share = Share(backend("web"), 1)
+    rule = HttpRule(Forward((share,)))
+    async with accepting(store) as port:
+        plans = Plans(
+            {BOUND: Site((LOOPBACK,), 0, HttpPort(TABLE), manners=Manners(body_kilobytes=kilobytes))},
+            {TABLE: {"*": [Entry(HttpMatch(PathPrefix("/")), rule, "all")]}},
+            (Hop(backend("web"), (Endpoint(LOOPBACK, port),)),),
+        )
+        async with running_envoy(runnable(bodies(build(plans)))) as envoy:
+            yield Upload(await envoy.listener_port(str(BOUND)), arrived)
+
+
+def announced(length: int) -> bytes:
+    """Return the head of a request that says how long its body is."""
+    return f"{POST}content-length: {length}\r\n\r\n".encode()
+
+
+def in_pieces(*pieces: bytes) -> bytes:
+    """Return a request that does not say so."""
+    return f"{POST}transfer-encoding: chunked\r\n\r\n".encode() + b"".join(map(piece, (*pieces, b"")))
+
+
+def piece(some: bytes) -> bytes:
+    """Return a part of a body of unknown length; an empty one is the last."""
+    return f"{len(some):x}\r\n".encode() + some + b"\r\n"
+
+
+async def test_a_body_is_passed_on_that_is_not_larger_than_may_be() -> None:
+    async with taking(1) as upload:
+        exact = b"a" * (1024 - len(END)) + END
+        assert b" 200 OK" in await upload.send(announced(1024) + exact)
+        assert b" 200 OK" in await upload.send(in_pieces(exact[:700], exact[700:]))
+
+
+async def test_a_body_that_is_larger_is_answered_413_before_it_comes_or_once_it_is_too_much() -> None:
+    async with taking(1) as upload:
+        assert b" 413 " in await upload.send(announced(1025))
+        assert upload.arrived == []
+        assert b" 413 " in await upload.send(in_pieces(b"a" * 1024, END))
+        assert not any(END in each for each in upload.arrived)
+
+
+async def test_nothing_of_a_body_is_held_back_to_be_counted() -> None:
+    async with taking(1) as upload:
+        _, writer = await asyncio.open_connection(LOOPBACK, upload.port)
+        writer.write(in_pieces(b"begun").removesuffix(piece(b"")))
+
+        async def begun() -> bool:
+            return any(b"begun" in each for each in upload.arrived)
+
+        await until(begun)
+        writer.transport.abort()
 
 
 @pytest.mark.parametrize(

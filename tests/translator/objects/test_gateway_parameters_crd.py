@@ -97,6 +97,7 @@ def test_defaults_are_those_of_the_struct() -> None:
         "spec.envoy.autoscaling.cpuUtilization": 70,
         "spec.clients.requestRate.per": "1s",
         "spec.ports.clients.requestRate.per": "1s",
+        "spec.listeners.clients.requestRate.per": "1s",
     }
 
 

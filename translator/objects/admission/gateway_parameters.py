@@ -9,6 +9,7 @@ from translator.objects.gateway_parameters import (
     BackendTLSParameters,
     EnvoyParameters,
     GatewayParametersSpec,
+    ListenerParameters,
     RequestRateParameters,
     ServiceParameters,
 )
@@ -42,6 +43,15 @@ def a_bucket_is_refilled(rate: RequestRateParameters) -> Iterator[Finding]:
         yield Finding("", "burst must not be below requests")
 
 
+def a_listener_is_known_only_later(listener: ListenerParameters) -> Iterator[Finding]:
+    """The PROXY protocol is read before anybody knows which listener a connection is for."""
+    if listener.clients.proxy_protocol is not None:
+        yield Finding(
+            "",
+            "connections begin before it is known which listener they are for; say proxyProtocol in ports",
+        )
+
+
 def what_is_said_is_read(spec: GatewayParametersSpec) -> Iterator[Finding]:
     """How proxies are run is said of those that are run here."""
     if spec.proxies == "External" and (spec.envoy, spec.service) != (EnvoyParameters(), ServiceParameters()):
@@ -55,5 +65,6 @@ CHECKS = (
     rules_of(AutoscalingParameters, there_are_not_fewer_than_the_fewest),
     rules_of(EnvoyParameters, one_thing_says_how_many),
     rules_of(RequestRateParameters, a_bucket_is_refilled),
+    rules_of(ListenerParameters, a_listener_is_known_only_later),
     rules_of(GatewayParametersSpec, what_is_said_is_read),
 )

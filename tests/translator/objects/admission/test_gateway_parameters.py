@@ -29,6 +29,7 @@ def admitted(spec: dict[str, object]) -> object:
         {"backendTLS": {"insecureVerification": "Permit", "namespaceSelector": {}}},
         {"clients": {"requestRate": {"requests": 5, "per": "50ms", "burst": 5}}},
         {"ports": [{"port": 443, "clients": {}}, {"port": 80, "clients": {"proxyProtocol": "Required"}}]},
+        {"listeners": [{"sectionName": "shop", "clients": {"requestBody": {"maxKilobytes": 4_194_303}}}]},
     ],
 )
 def test_what_makes_sense_is_taken(spec: dict[str, object]) -> None:
@@ -65,6 +66,12 @@ def test_what_makes_sense_is_taken(spec: dict[str, object]) -> None:
             "spec.ports[1]",
             "port",
         ),
+        (
+            {"listeners": [{"sectionName": "a", "clients": {"proxyProtocol": "Off"}}]},
+            "spec.listeners[0]",
+            "in ports",
+        ),
+        ({"clients": {"requestBody": {"maxKilobytes": 0}}}, "spec.clients.requestBody.maxKilobytes", "1"),
         ({"backendTLS": {"namespaceSelector": {}}}, "spec.backendTLS", "means nothing without it"),
     ],
 )
