@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from string import Template
 from typing import Any
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
@@ -141,8 +142,24 @@ kind: HTTPRoute
 metadata: {name: pay}
 spec:
   parentRefs: [{name: edge}]
-  rules: [{backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: pay}]}]
+  rules:
+  - matches: [{path: {value: /all}}]
+    backendRefs: [{group: multicluster.x-k8s.io, kind: ServiceImport, name: all, port: 80}]
+  - backendRefs: [{group: gateway.networking.x-k8s.io, kind: XBackend, name: pay}]
 """
+IMPORTED = Template("""
+apiVersion: multicluster.x-k8s.io/v1alpha1
+kind: ServiceImport
+metadata: {name: all}
+spec: {type: ClusterSetIP, ports: [{name: http, port: 80}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: all, labels: {multicluster.kubernetes.io/service-name: all}}
+addressType: IPv4
+ports: [{name: http, port: 3000}]
+endpoints: [{addresses: [$address]}]
+""")
 BYSTANDER = """
 apiVersion: v1
 kind: Service
@@ -152,12 +169,16 @@ spec: {selector: {app: other}, ports: [{port: 80}]}
 VISITS = 60  # of two pods one is missed once in 10^17 runs
 
 
-def served_by(address: str, cookie: str = "") -> tuple[str, str]:
+def served_by(address: str, cookie: str = "", path: str = "/") -> tuple[str, str]:
     """Ask a Gateway; return which pod answered, and the cookie that it gave."""
-    asking = Request(f"http://{address}/", headers={"cookie": cookie} if cookie else {})
-    with urlopen(asking, timeout=30) as answer:  # noqa: S310  the same
-        given = str(answer.headers["set-cookie"] or "").partition(";")[0]
-        return str(json.load(answer)["pod"]), given
+    asking = Request(f"http://{address}{path}", headers={"cookie": cookie} if cookie else {})
+    try:
+        with urlopen(asking, timeout=30) as answer:  # noqa: S310  the same
+            given = str(answer.headers["set-cookie"] or "").partition(";")[0]
+            return str(json.load(answer)["pod"]), given
+    except HTTPError as refused:
+        refused.close()
+        raise
 
 
 def made(namespace: str) -> list[dict[str, Any]]:
@@ -179,8 +200,27 @@ async def is_kept(namespace: str, address: str) -> str:
     return name
 
 
-@pytest.mark.usefixtures("inside")
-async def test_pods_that_an_xbackend_selects_are_reached_without_a_service_of_users(namespace: str) -> None:
+@pytest.fixture
+def imports(inside: None) -> Iterator[None]:  # noqa: ARG001  a fixture cannot be marked to use another
+    """The cluster knows ServiceImports."""
+    kubectl("apply", "--filename=-", given=CRD)
+    wait_for("default", "condition=Established", "crd/serviceimports.multicluster.x-k8s.io")
+    yield
+    kubectl("delete", "crd", "serviceimports.multicluster.x-k8s.io")
+
+
+async def reaches_an_import(namespace: str, address: str) -> None:
+    """See that a ServiceImport leads to where its slices say: here, to one of the pods."""
+    pod = read("pods", "--namespace", namespace, "--selector=app=pay")["items"][0]
+    apply(namespace, IMPORTED.substitute(address=pod["status"]["podIP"]))
+    await told(lambda: served_by(address, path="/all"))
+    assert served_by(address, path="/all")[0] == pod["metadata"]["name"]
+
+
+@pytest.mark.usefixtures("imports")
+async def test_pods_that_an_xbackend_selects_or_an_import_names_are_reached_without_a_service_of_users(
+    namespace: str,
+) -> None:
     apply(namespace, SELECTED)
     apply(namespace, BYSTANDER)
     await asyncio.to_thread(rolled_out, namespace, "pay")
@@ -193,6 +233,7 @@ async def test_pods_that_an_xbackend_selects_are_reached_without_a_service_of_us
         pod, cookie = served_by(address)
         assert cookie.startswith("PAY=")
         assert {served_by(address, cookie)[0] for _ in range(VISITS)} == {pod}
+        await reaches_an_import(namespace, address)
         name = await is_kept(namespace, address)
         before = read("service", "bystander", "--namespace", namespace)["metadata"]["resourceVersion"]
         kubectl("delete", "xbackend", "pay", "--namespace", namespace)

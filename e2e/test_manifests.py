@@ -131,6 +131,8 @@ def test_parameters_that_make_sense_are_taken(namespace: str, spec: object) -> N
         ({"proxies": "External", "envoy": {"replicas": 2}}, "nothing reads them"),
         ({"backendTLS": {"namespaceSelector": {}}}, "means nothing without it"),
         ({"service": {"type": "ExternalName"}}, "Unsupported value"),
+        ({"clients": {"requestBody": {"maxKilobytes": 0}}}, "greater than or equal to 1"),
+        ({"listeners": [{"sectionName": "a", "clients": {"proxyProtocol": "Off"}}]}, "in ports"),
     ],
 )
 def test_parameters_that_make_none_are_refused_with_the_reason(

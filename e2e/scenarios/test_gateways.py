@@ -1,19 +1,65 @@
-"""What the conformance suite is silent about: trust from the cluster, and addresses within it."""
+"""What the conformance suite is silent about: trust from the cluster, addresses in it, listeners' filters."""
 
+import asyncio
 import json
+import ssl
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
+from http import HTTPStatus
+from string import Template
 
+from e2e.cluster.network import NODE_ADDRESS
 from e2e.kubectl import apply, eventually, kubectl, read
 from e2e.scenarios.backend import HOST, Backend, serving
 from e2e.scenarios.background import beside
 from e2e.scenarios.release import Release
 from e2e.scenarios.shop import EDGE, Shop
 from e2e.scenarios.traffic import asked
-from tests.pki import Authority
+from tests.handshakes.clients import Place, Security, get
+from tests.handshakes.deciders import deciding
+from tests.handshakes.manifests import elsewhere, tls_secret
+from tests.handshakes.shop import PUBLIC
+from tests.handshakes.test_clients import knowing
+from tests.pki import CLIENT, Authority, Issued
 
 UNAVAILABLE = 503
+DOOR = "door.test"
+PASSWORD = "open-sesame"  # noqa: S105  which is no secret
+GUARDED = Template("""
+apiVersion: v1
+kind: Service
+metadata: {name: guard}
+spec:
+  ports: [{name: http, port: 80}]
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: guard, labels: {kubernetes.io/service-name: guard}}
+addressType: IPv4
+ports: [{name: http, port: $port}]
+endpoints: [{addresses: [$address]}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {name: edge}
+spec:
+  gatewayClassName: legation
+  tls:
+    frontend:
+      default:
+        validation:
+          caCertificateRefs: [{group: certificates.k8s.io, kind: ClusterTrustBundle, name: $namespace}]
+  listeners:
+  - name: guarded
+    port: 80
+    protocol: HTTP
+    filters:
+      requests:
+      - type: ExternalAuth
+        externalAuth: {protocol: HTTP, http: {}, backendRef: {name: guard, port: 80}}
+  - {name: proving, port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: door}]}}
+""")
 POLICY = "backendtlspolicy"
 
 
@@ -79,7 +125,7 @@ def test_a_cluster_trust_bundle_proves_backends_as_long_as_it_is_there_and_holds
     assert backend.cleartext == []
 
 
-def test_a_gateway_that_wishes_to_be_reached_within_the_cluster_alone_has_a_cluster_ip_and_no_other_address(
+def test_a_gateway_that_wishes_to_be_reached_within_the_cluster_has_a_cluster_ip_beside_what_else_it_wishes(
     release: Release,  # noqa: ARG001  it runs
     shop: Shop,
 ) -> None:
@@ -99,5 +145,63 @@ def test_a_gateway_that_wishes_to_be_reached_within_the_cluster_alone_has_a_clus
     assert status["addresses"] == [{"type": "IPAddress", "value": value, "routability": "Cluster"}]
     told = {each["type"]: each["reason"] for each in status["conditions"]}
     assert told["AddressesAssigned"] == "AddressesAssigned"
+    assert of_service(shop) == ("ClusterIP", value)
+    wishes = json.dumps({"spec": {"addresses": [{}, {"routability": "Cluster"}]}})
+    kubectl("patch", "gateway", EDGE, f"--namespace={shop.namespace}", "--type=merge", f"--patch={wishes}")
+    eventually(lambda: len(addresses(shop)) == 2)
+    outside, within = addresses(shop)
+    assert within == {"type": "IPAddress", "value": value, "routability": "Cluster"}
+    assert outside["value"] != value
+    assert of_service(shop) == ("LoadBalancer", value)
+
+
+def addresses(shop: Shop) -> list[dict[str, str]]:
+    """Read where the Gateway says that it is reached."""
+    found: list[dict[str, str]] = read("gateway", EDGE, "--namespace", shop.namespace)["status"]["addresses"]
+    return found
+
+
+def of_service(shop: Shop) -> tuple[str, str]:
+    """Read the type and the own address of the Service that is there for the Gateway."""
     [service] = read("services", "--namespace", shop.namespace)["items"]
-    assert (service["spec"]["type"], service["spec"]["clusterIP"]) == ("ClusterIP", value)
+    return service["spec"]["type"], service["spec"]["clusterIP"]
+
+
+def enter(address: str, client: Issued | None) -> int | None:
+    """Return what a client is answered that shows this; None when it is turned away."""
+    with suppress(ssl.SSLError):
+        return asyncio.run(get(Place(address, 443), DOOR, Security(knowing(client), DOOR)))
+    return None
+
+
+def passes(address: str, path: str) -> int | None:
+    """Return what a request is answered where somebody is asked about it first."""
+    return asyncio.run(get(Place(address, 80), DOOR, path=path))
+
+
+def test_a_gateway_lets_in_whom_its_filter_lets_pass_and_whom_a_cluster_trust_bundle_proves(
+    release: Release,  # noqa: ARG001  it runs
+    shop: Shop,
+) -> None:
+    backend, staff = Backend("shop", Authority("right")), Authority("staff")
+    known, stranger = staff.issue(eku=[CLIENT]), Authority("stranger").issue(eku=[CLIENT])
+    with beside(serving(backend)), beside(deciding(PASSWORD, "", NODE_ADDRESS)) as guard:
+        shop.sells(backend)
+        shop.leads_to(backend)
+        apply(
+            shop.namespace,
+            json.dumps(elsewhere(tls_secret("door", PUBLIC.issue(dns=[DOOR])), shop.namespace)),
+        )
+        trust(shop.namespace, staff)
+        try:
+            values = {"namespace": shop.namespace, "port": guard.port, "address": NODE_ADDRESS}
+            apply(shop.namespace, GUARDED.substitute(values))
+            address = eventually(shop.address)
+            eventually(lambda: passes(address, f"/{PASSWORD}") == HTTPStatus.OK)
+            assert passes(address, "/") == HTTPStatus.FORBIDDEN
+            eventually(lambda: enter(address, known) == HTTPStatus.OK)
+            assert [enter(address, client) for client in (stranger, None)] == [None, None]
+        finally:
+            forget(shop.namespace)
+        eventually(lambda: enter(address, known) is None)
+    assert backend.cleartext == []

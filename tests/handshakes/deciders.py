@@ -22,7 +22,7 @@ class Asked(Struct, frozen=True):
 
 
 @asynccontextmanager
-async def deciding(word: str, answer: str) -> AsyncIterator[Asked]:
+async def deciding(word: str, answer: str, address: str = LOOPBACK) -> AsyncIterator[Asked]:
     """Run a service that says yes, with headers of its own, to requests that have a word in them."""
     heads: list[str] = []
 
@@ -36,7 +36,7 @@ async def deciding(word: str, answer: str) -> AsyncIterator[Asked]:
         writer.write(f"HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n{answer}\r\n".encode())
         await writer.drain()
 
-    async with accepting(serve) as port:
+    async with accepting(serve, address=address) as port:
         yield Asked(port, heads)
 
 
