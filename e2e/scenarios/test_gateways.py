@@ -9,8 +9,10 @@ from functools import partial
 from http import HTTPStatus
 from string import Template
 
+import pytest
+
 from e2e.cluster.network import NODE_ADDRESS
-from e2e.kubectl import apply, eventually, kubectl, read
+from e2e.kubectl import RefusedError, apply, eventually, kubectl, read
 from e2e.scenarios.backend import HOST, Backend, serving
 from e2e.scenarios.background import beside
 from e2e.scenarios.release import Release
@@ -65,7 +67,12 @@ POLICY = "backendtlspolicy"
 
 def trust(bundle: str, authority: Authority) -> None:
     """Have a ClusterTrustBundle hold the certificate of an authority."""
-    spec = {"trustBundle": authority.pem}
+    hold(bundle, authority.pem)
+
+
+def hold(bundle: str, pem: str) -> None:
+    """Have a ClusterTrustBundle hold whatever is given."""
+    spec = {"trustBundle": pem}
     written = {"kind": "ClusterTrustBundle", "metadata": {"name": bundle}, "spec": spec}
     kubectl(
         "apply", "--filename=-", given=json.dumps({"apiVersion": "certificates.k8s.io/v1beta1"} | written)
@@ -122,6 +129,9 @@ def test_a_cluster_trust_bundle_proves_backends_as_long_as_it_is_there_and_holds
                 status = 200 if authority is right else UNAVAILABLE
                 eventually(partial(tells, shop, good if authority else bad))
                 eventually(partial(answers, address, status))
+            for pem in ("", "nonsense"):  # of which no API server lets a bundle be made
+                with pytest.raises(RefusedError, match="trustBundle"):
+                    hold(bundle, pem)
     assert backend.cleartext == []
 
 
