@@ -56,7 +56,7 @@ wheel-test: build/wheel-env/ready ## install the wheel in an empty environment a
 	$(call say,Testing the wheel)
 	@rm -rf build/elsewhere && mkdir -p build/elsewhere && cp -R $(BESIDE) build/elsewhere/
 	@cd build/elsewhere && ../wheel-env/bin/python tests/installed.py
-	@cd build/elsewhere && ../wheel-env/bin/python $(PYTEST) -p no:cacheprovider -m 'not envoy and not tree' tests
+	@cd build/elsewhere && ../wheel-env/bin/python $(PYTEST) -p no:cacheprovider -m 'not envoy and not search and not tree' tests
 
 .PHONY: lint
 lint: .venv/ready ## check format, style, types, imports between packages, spelling
