@@ -51,7 +51,7 @@ class Own(NamedTuple):
         planned = daemons(self.place, programs)
         self._prepare(programs)
         began = monotonic()
-        network.make(self.place.name)
+        network.make(self.place.name, tools.with_nft(self.place.cache))
         try:
             for number, daemon in enumerate(planned):
                 self._start(number, daemon)

@@ -58,7 +58,7 @@ def test_a_backends_authority_is_replaced_by_one_push_for_each_step_and_no_conne
         eventually(lambda: taken(shop, trust) == [each + 2 for each in begun])
         traffic.more()
         assert backend.ended == 0
-        assert taken(shop, trust) == [each + 2 for each in begun]
+        assert eventually(lambda: taken(shop, trust)) == [each + 2 for each in begun]
         assert (traffic.losses, backend.refused) == ([], 0)
     eventually(lambda: release.pods.ready(REPLICAS))
 
