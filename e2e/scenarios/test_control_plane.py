@@ -21,7 +21,7 @@ from e2e.scenarios.shop import EDGE, Shop, visited
 from e2e.scenarios.traffic import asked
 from tests.pki import Authority
 
-OUTAGE = float(os.environ.get("LEGATION_E2E_OUTAGE", "30"))  # seconds; longer than a Lease lasts
+OUTAGE = float(os.environ.get("LEGATION_E2E_OUTAGE", "60"))  # seconds; longer than a Lease lasts
 MOST_TURNS = 100  # of a route to another backend and back
 PROGRAMMED = 'jsonpath={.status.conditions[?(@.type=="Programmed")].status}{"\\n"}'
 
