@@ -89,7 +89,7 @@ class User(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def release(cluster: None) -> Iterator[Release]:  # noqa: ARG001  it has to be there
+def release(inside: None) -> Iterator[Release]:  # noqa: ARG001  a fixture cannot be marked to use another
     """Several replicas, and several proxies for each Gateway."""
     proxies = f"gatewayClass.parameters.envoy.replicas={PROXIES}"
     with installed(

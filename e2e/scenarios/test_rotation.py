@@ -98,7 +98,10 @@ def test_when_the_authority_of_the_control_plane_ends_proxies_go_on_with_identit
 
 
 def believe(release: Release, root: Credential) -> None:
-    """Have the authority's Secret hold this root alone, and the control plane start with it."""
+    """Have the authority's Secret hold this root alone, and the control plane start with it.
+
+    They would find it by themselves, but look once a minute only, for what everybody has a day to believe.
+    """
     secret = authority_secret(Name(release.namespace, AUTHORITY), (root,))
     kubectl("replace", "--filename=-", given=json.dumps(secret))
     release.restart()

@@ -15,6 +15,7 @@ from tests.pki import Authority
 from translator.names import Name
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+APART = ("--tls-cert", "certificates/c", "--tls-key", "keys/k", "--tls-ca", "a")
 SHOP = together(
     LEGATION_CLASS, gateway("edge", 80), service("store", 8080), route("store", "store"), route("pay", "pay")
 )
@@ -215,6 +216,9 @@ def test_check_writes_json_for_machines(shop: Path) -> None:
         (["status", "--admin", "somewhere"], "HOST:PORT"),
         (["bootstrap", "--gateway", "edge"], "no NAMESPACE/NAME"),
         (["bootstrap", "--gateway", "infra/edge", "--tls-cert", "c"], "all are needed or none"),
+        (["bootstrap", "--gateway", "infra/edge", *APART, "--into", "never"], "lie in different folders"),
+        (["bootstrap", "--gateway", "infra/edge", "--mounted-at", "/etc/envoy"], "the folder of --into"),
+        (["bootstrap", "--gateway", "infra/edge", "--into", "/proc/envoy"], "cannot be written"),
     ],
 )
 def test_what_cannot_be_done_ends_with_two_and_says_why(arguments: list[str], words: str) -> None:
@@ -271,6 +275,20 @@ def test_a_bootstrap_names_the_gateway_and_the_socket() -> None:
     made = yaml.safe_load(out)
     assert made["node"] == {"id": "n", "cluster": str(Name("infra", "edge"))}
     assert "/run/legation" in msgspec.json.encode(made["staticResources"]["clusters"]).decode()
+
+
+def test_a_bootstrap_for_another_place_tells_of_its_files_there(tmp_path: Path) -> None:
+    files = ("--tls-cert", "/identity/tls.crt", "--tls-key", "/identity/tls.key", "--tls-ca", "/roots/ca.crt")
+    flags = ("--into", str(tmp_path), "--mounted-at", "/etc/envoy", "--output", "json")
+    code, _, err = run("bootstrap", "--gateway", "infra/edge", *files, *flags)
+    assert code == 0, err
+    names = {
+        f"legation-{what}.json": watch for what, watch in (("identity", "/identity"), ("roots", "/roots"))
+    }
+    assert {each.name for each in tmp_path.iterdir()} == {"envoy.json", *names}
+    for name, watch in names.items():
+        assert f'"/etc/envoy/{name}"' in (tmp_path / "envoy.json").read_text()
+        assert f'"path": "{watch}"' in (tmp_path / name).read_text()
 
 
 def test_running_in_a_cluster_takes_all_files_of_the_port_for_envoys_or_none(tmp_path: Path) -> None:
