@@ -12,7 +12,7 @@ if os.environ.get("CI"):
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that start a real Envoy, and those that search, so that a quick run can leave them out."""
+    """Mark tests that start a real Envoy and those that search: a quick run leaves them out."""
     for item in items:
         if isinstance(item, pytest.Function):
             if hasattr(item.module, "running_envoy"):
