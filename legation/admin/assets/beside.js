@@ -8,7 +8,7 @@ import { GRADES, grade, named, until } from "./words.js";
 
 const VERDICTS = { good: "is so", bad: "is not as it should be", alarm: "nobody should miss this", warning: "is worth knowing", waiting: "is waited for" };
 
-const addressOf = (asked) => `/api/v1/object/${asked}`;
+const addressOf = (asked) => `api/v1/object/${asked}`;
 
 /** Name what has to be known of it. */
 export function addresses() {

@@ -16,7 +16,7 @@ function asking(address, draw) {
 
 /** What somebody should look at. */
 export function findings() {
-  return asking("/api/v1/map", ({ findings: all, findingsLeftOut }) => [
+  return asking("api/v1/map", ({ findings: all, findingsLeftOut }) => [
     h("h1", {}, all.length ? "To look at" : "Nothing to look at"),
     !all.length && h("p", { class: "quiet" }, "Every object that was read is served as it was written."),
     all.map((each, n) => h("article", { class: "finding", key: `${each.object}|${each.where}|${n}` },
@@ -34,7 +34,7 @@ function linked(written) {
 
 /** The Envoys, and what they hold. */
 export function envoys() {
-  return asking("/api/v1/envoys", ({ gateways }) => [
+  return asking("api/v1/envoys", ({ gateways }) => [
     h("h1", {}, "Envoys"),
     h("p", { class: "quiet" }, "that are connected to this process, what each of them holds, and in short what other replicas tell of theirs"),
     gateways.map((each) => h("section", { class: "panel", key: each.gateway },
@@ -63,7 +63,7 @@ function envoyRow(each) {
 
 /** What is believed and shown, and until when. */
 export function trust() {
-  return asking("/api/v1/trust", (all) => [
+  return asking("api/v1/trust", (all) => [
     h("h1", {}, "Trust"),
     h("p", { class: "quiet" }, "Certificates that Envoys believe or show, and pins; what ends first stands first."),
     !all.length && h("p", { class: "empty" }, "No object asks for TLS."),
@@ -91,7 +91,7 @@ function trustRows(each, number) {
 /** What `legation audit` says. */
 export function audit() {
   const only = here().asked.get("grade");
-  return asking("/api/v1/audit", (all) => {
+  return asking("api/v1/audit", (all) => {
     const hops = all.filter((hop) => !only || hop.proof.grade === only);
     const counted = Object.groupBy ? Object.groupBy(all, (hop) => hop.proof.grade) : {};
     const weak = all.filter((hop) => ["unverified", "any-name"].includes(hop.proof.grade)).length;
