@@ -193,7 +193,7 @@ function wayDrawn(way, key, failure, percent = null, label = "") {
       h("span", { class: "where" }, h("b", {}, to.port), h("span", { class: to.endpoints === 0 ? "alarm" : "quiet" }, `${to.protocol}, ${where}`)),
       h("span", { class: "proof" }, grade(proving.grade),
         proving.grade !== "cleartext" && proving.grade !== "relayed" && h("span", { class: "what" }, proving.words),
-        ends && h("span", { class: `when ${alarm || "quiet"}` }, `roots ${ends}`)),
+        ends && h("span", { class: `when ${alarm || "quiet"}` }, `roots ${ends.replace("expires", "expire")}`)),
       proving.decidedBy && h("span", { class: "quiet by" }, `by ${named(proving.decidedBy)}`)));
 }
 
