@@ -1,6 +1,8 @@
 """The commands, as a shell runs them: what they print, and how they end."""
 
 import json
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -21,9 +23,14 @@ SHOP = together(
 )
 
 
-def run(*arguments: str) -> tuple[int, str, str]:
+PIPED = {"TERM": "dumb", "COLUMNS": "100"}
+IN_A_TERMINAL = {"TERM": "xterm", "COLUMNS": "50", "FORCE_COLOR": "1"}
+STEERING = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def run(*arguments: str, around: Mapping[str, str] = PIPED) -> tuple[int, str, str]:
     """Run a command in this process."""
-    done = CliRunner().invoke(app, arguments, env={"TERM": "dumb", "COLUMNS": "100"}, prog_name="legation")
+    done = CliRunner().invoke(app, arguments, env=around, prog_name="legation")
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     return done.exit_code, done.stdout, done.stderr
 
@@ -169,6 +176,28 @@ def test_check_groups_problems_with_object_and_remedy_and_ends_with_one(shop: Pa
     assert "spec.hostnames" in out
     assert "-> create the Service" in out
     assert "\x1b[" not in out, "colours are for terminals"
+
+
+def test_who_is_no_terminal_gets_whole_lines_of_which_nothing_is_cut_off(shop: Path) -> None:
+    long = "s" * 63
+    (shop / "long.yaml").write_text(together(service(long, 8080), route(long, long, host="long.example")))
+    _, tree, _ = run("translate", "-o", "tree", str(shop))
+    assert f"shop/{long}:80 http, 1 endpoint, plaintext\n" in tree
+    _, audit, _ = run("audit", str(shop))
+    assert re.search(
+        rf"^cleartext +shop/{long}:80 +infra/edge +cleartext: no policy asks for TLS$", audit, re.MULTILINE
+    )
+
+
+def test_a_terminal_gets_lines_that_break_at_words_and_are_indented(shop: Path) -> None:
+    _, out, _ = run("check", str(shop), around=IN_A_TERMINAL)
+    lines = STEERING.sub("", out).splitlines()
+    assert max(map(len, lines)) <= 50
+    at = lines.index("    ResolvedRefs=False, BackendNotFound:")
+    assert lines[at + 1] == "      rules[0]: Service shop/pay does not exist"
+    _, tree, _ = run("translate", "-o", "tree", str(shop), around=IN_A_TERMINAL)
+    assert "plaintext" in tree
+    assert max(map(len, STEERING.sub("", tree).splitlines())) <= 50
 
 
 def test_check_ends_with_zero_when_all_is_well(tmp_path: Path) -> None:
