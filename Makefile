@@ -22,7 +22,8 @@ BESIDE := $(filter-out $(PACKAGES) build dist,$(wildcard * .dockerignore))
 
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 LOCKED := $(PIP_INSTALL) --require-hashes --only-binary :all:
-PYTEST := -m pytest --numprocesses $(JOBS) --dist loadfile
+SLOWEST := --durations 15 --durations-min 5
+PYTEST := -m pytest --numprocesses $(JOBS) --dist loadfile $(SLOWEST)
 UV_COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header $(if $(UPGRADE),--upgrade)
 
 # Steps are announced in bold on a terminal, plainly anywhere else.
@@ -56,7 +57,7 @@ wheel-test: build/wheel-env/ready ## install the wheel in an empty environment a
 	$(call say,Testing the wheel)
 	@rm -rf build/elsewhere && mkdir -p build/elsewhere && cp -R $(BESIDE) build/elsewhere/
 	@cd build/elsewhere && ../wheel-env/bin/python tests/installed.py
-	@cd build/elsewhere && ../wheel-env/bin/python $(PYTEST) -p no:cacheprovider -m 'not envoy and not tree' tests
+	@cd build/elsewhere && ../wheel-env/bin/python $(PYTEST) -p no:cacheprovider -m 'not envoy and not search and not tree' tests
 
 .PHONY: lint
 lint: .venv/ready ## check format, style, types, imports between packages, spelling
@@ -120,7 +121,7 @@ e2e: .venv/ready build/wheel-env/ready ## run the tests that need an API server 
 	$(if $(SUITE)$(E2E),,@$(BIN)/python -m pytest --quiet e2e/crds e2e/apart)
 	$(call say,Testing in a cluster (the first time its programs are built: a quarter of an hour))
 	@$(if $(SUITE),LEGATION_E2E_PROBE_PERIOD=1) $(BIN)/python -m e2e.cluster with \
-	  $(BIN)/python -m pytest --ignore=e2e/crds --ignore=e2e/apart --ignore=e2e/page $(or $(E2E),$(if $(SUITE),e2e/test_conformance.py,e2e))
+	  $(BIN)/python -m pytest $(SLOWEST) --ignore=e2e/crds --ignore=e2e/apart --ignore=e2e/page $(or $(E2E),$(if $(SUITE),e2e/test_conformance.py,e2e))
 
 .PHONY: page
 page: .venv/ready ## test the admin port's page in a real Chromium: Debian's, which root is given if it is missing

@@ -19,9 +19,9 @@ def cluster() -> None:
 
 @pytest.fixture(scope="session")
 def inside(cluster: None) -> None:  # noqa: ARG001  a fixture cannot be marked to use another
-    """The test runs where the addresses of Services and pods are reachable."""
+    """The cluster is our own, and the test runs in it: see e2e/README.md for what no other cluster has."""
     if not os.environ.get(INSIDE):
-        pytest.skip("the addresses of this cluster's Services cannot be reached from here")
+        pytest.skip("this needs a cluster made of processes, whose Services, images and kinds are the test's")
 
 
 @pytest.fixture

@@ -78,7 +78,7 @@ spec:
 
 
 @pytest.fixture
-def shop(namespace: str) -> Iterator[str]:
+def shop(inside: None, namespace: str) -> Iterator[str]:  # noqa: ARG001  others may have a kind to lose
     """A namespace with a class of ours, in a cluster that knows no ServiceImports yet."""
     kubectl("apply", "--filename=-", given=CLASS.substitute(namespace=namespace))
     yield namespace

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import select
 import signal
 import socket
 import subprocess
@@ -47,6 +48,17 @@ spec:
   selector: {app: echo}
   ports: [{port: 80, targetPort: 3000}]
 """)
+
+UNUSED = "198.19.15.250"  # by any Service that does not ask for it
+LATE = f"""
+apiVersion: v1
+kind: Service
+metadata: {{name: late}}
+spec:
+  clusterIP: {UNUSED}
+  selector: {{app: echo}}
+  ports: [{{port: 80, targetPort: 3000}}]
+"""
 
 
 def echo(namespace: str, version: str = "1", type_: str = "ClusterIP") -> None:
@@ -112,6 +124,17 @@ def test_a_load_balancer_has_an_address_that_leads_to_its_pods(namespace: str) -
         return str(ingress[0]["ip"]) if ingress else ""
 
     assert eventually(lambda: ask(eventually(address)))["pod"] in pods(namespace)
+
+
+@pytest.mark.usefixtures("inside")
+def test_a_connection_to_a_service_that_no_rule_takes_is_made_as_soon_as_one_does(namespace: str) -> None:
+    echo(namespace)
+    with socket.socket() as client:
+        client.settimeout(0.0)
+        assert client.connect_ex((UNUSED, 80)) == errno.EINPROGRESS
+        apply(namespace, LATE)
+        assert select.select([], [client], [], WITHIN)[1]
+        assert client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
 
 
 @pytest.mark.usefixtures("inside")

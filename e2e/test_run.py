@@ -252,6 +252,7 @@ async def test_traffic_goes_on_and_a_new_envoy_is_served_while_the_api_server_is
             await told(lambda: accepted(shop, "marker") == ("True", 1))
 
 
+@pytest.mark.usefixtures("inside")
 async def test_one_change_at_the_api_server_is_one_trace_up_to_envoys_answer(
     shop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,11 +18,13 @@ from e2e.scenarios.release import Release, installed
 from legation.explain.explanation import Explanation, OfObject, OfRequest, read_explanation
 from legation.standing import Envoy, read_overview
 from tests.legation.running import run
+from tests.legation.test_watching_terminal import CTRL_C, watching
 from tests.real_envoy import until
 
 REPLICAS = PROXIES = 2
 CANNOT_TELL = 2  # the exit code
 ENOUGH = 240.0  # seconds, on a machine that does much else
+HIGH = 500  # rows of a terminal that shows all of a cluster
 [ROLE] = re.findall(r"```yaml\n(.*?)```", (PROJECT / "docs" / "tools.md").read_text(), re.DOTALL)
 SHOP = Template("""
 apiVersion: gateway.networking.k8s.io/v1
@@ -61,11 +63,14 @@ class User(NamedTuple):
     kubeconfig: Path
     installation: str
 
+    @property
+    def whom(self) -> tuple[str, ...]:
+        """Name the installation, as commands take it."""
+        return ("--kubeconfig", str(self.kubeconfig), "--namespace", self.installation)
+
     async def asks(self, *command: str) -> tuple[int, str, str]:
         """Run a command."""
-        return await run(
-            *command, "--kubeconfig", str(self.kubeconfig), "--namespace", self.installation, "-o", "json"
-        )
+        return await run(*command, *self.whom, "-o", "json")
 
     async def explains(self, what: str) -> Explanation:
         """Have something explained; a replica that is too slow to answer is asked again."""
@@ -89,7 +94,7 @@ class User(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def release(cluster: None) -> Iterator[Release]:  # noqa: ARG001  it has to be there
+def release(inside: None) -> Iterator[Release]:  # noqa: ARG001  a fixture cannot be marked to use another
     """Several replicas, and several proxies for each Gateway."""
     proxies = f"gatewayClass.parameters.envoy.replicas={PROXIES}"
     with installed(
@@ -185,3 +190,13 @@ async def test_a_check_tells_problems_of_the_cluster_and_what_it_could_not_ask(u
         return f"HTTPRoute {shop}/pay" in objects and code == 1
 
     await until(is_found, within=ENOUGH)
+
+
+async def test_a_terminal_shows_live_what_changes_in_the_cluster(user: User, shop: str) -> None:
+    async with watching(*user.whom, rows=HIGH) as terminal:
+        await terminal.shows(f"{shop}/edge", f"HTTPRoute {shop}/pay")
+        kubectl("delete", "service", "pay", "--namespace", shop)
+        await terminal.shows(f"*  HTTPRoute {shop}/pay", "BackendNotFound")
+        terminal.types(CTRL_C)
+        async with asyncio.timeout(ENOUGH):
+            assert await terminal.process.wait() == 0

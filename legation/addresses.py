@@ -41,8 +41,12 @@ class ClientFiles(Struct, frozen=True):
 
 
 class WatchedFiles(Struct, frozen=True):
-    """The same in a folder whose files change together, as a mounted Secret's; `secrets` tells of it."""
+    """The same, renewed while Envoy runs; `secrets` is where it finds the files that tell of them."""
 
-    folder: Path
+    files: ClientFiles
     secrets: Path
-    server_name: str
+
+    @property
+    def server_name(self) -> str:
+        """What the control plane must prove to be."""
+        return self.files.server_name

@@ -28,12 +28,12 @@ PORT = "admin"
 CONNECT, TOTAL = 5.0, 20.0  # seconds
 IN_A_POD, KUBECTLS = "KUBERNETES_SERVICE_HOST", "~/.kube/config"
 NAME_A_CLUSTER = "name a file with --kubeconfig, and --context if it has several"
-FORWARD = "`kubectl port-forward` a replica's port 19080 and use --admin"
 REMEDIES = MappingProxyType({
     HTTPStatus.UNAUTHORIZED: "log in to the cluster again, or name another --context",
     HTTPStatus.FORBIDDEN: "be allowed to list pods and get pods/proxy there: docs/tools.md has the Role",
     HTTPStatus.NOT_FOUND: "use the version of `legation` that is installed there",
-    HTTPStatus.SERVICE_UNAVAILABLE: f"let the API server come to the admin port, or {FORWARD}",
+    HTTPStatus.SERVICE_UNAVAILABLE: "let the API server come to the admin port, in the chart by "
+    "networkPolicy.adminFrom, or ask a replica from where it can be reached, with --admin",
 })  # fmt: skip
 
 

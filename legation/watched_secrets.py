@@ -19,7 +19,7 @@ from envoy_data_plane.envoy.extensions.transport_sockets.tls.v3 import (
     TlsCertificate,
 )
 
-from legation.addresses import WatchedFiles
+from legation.addresses import ClientFiles, WatchedFiles
 
 IDENTITY, ROOTS = "legation-identity", "legation-roots"
 SECRET_TYPE = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret"  # noqa: S105  a type's name
@@ -32,15 +32,16 @@ def watched(files: WatchedFiles, name: str) -> SdsSecretConfig:
     return SdsSecretConfig(name=name, sds_config=source)
 
 
-def watched_secrets(folder: Path) -> dict[str, dict[str, object]]:
-    """Give the files that tell of a folder with `tls.crt`, `tls.key` and `ca.crt`, by name."""
-    watch = WatchedDirectory(path=str(folder))
+def watched_secrets(files: ClientFiles) -> dict[str, dict[str, object]]:
+    """Give the files that tell of these, by name: whatever is moved to their folders has them read again."""
     certificate = TlsCertificate(
-        certificate_chain=_file(folder, "tls.crt"),
-        private_key=_file(folder, "tls.key"),
-        watched_directory=watch,
+        certificate_chain=_file(files.certificate),
+        private_key=_file(files.key),
+        watched_directory=_beside(files.certificate),
     )
-    trust = CertificateValidationContext(trusted_ca=_file(folder, "ca.crt"), watched_directory=watch)
+    trust = CertificateValidationContext(
+        trusted_ca=_file(files.server_ca), watched_directory=_beside(files.server_ca)
+    )
     secrets = (
         Secret(name=IDENTITY, tls_certificate=certificate),
         Secret(name=ROOTS, validation_context=trust),
@@ -53,5 +54,9 @@ def _answer(secret: Secret) -> dict[str, object]:
     return {"version_info": "1", "resources": [{"@type": SECRET_TYPE, **secret.to_dict()}]}
 
 
-def _file(folder: Path, name: str) -> DataSource:
-    return DataSource(filename=str(folder / name))
+def _file(path: Path) -> DataSource:
+    return DataSource(filename=str(path))
+
+
+def _beside(path: Path) -> WatchedDirectory:
+    return WatchedDirectory(path=str(path.parent))

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 
 # Property tests search anew each time; only the gate, which must not differ from run to run, repeats itself.
 settings.register_profile("gate", derandomize=True)
@@ -12,10 +12,13 @@ if os.environ.get("CI"):
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that start a real Envoy, so that a quick run can leave them out."""
+    """Mark tests that start a real Envoy and those that search: a quick run leaves them out."""
     for item in items:
-        if isinstance(item, pytest.Function) and hasattr(item.module, "running_envoy"):
-            item.add_marker("envoy")
+        if isinstance(item, pytest.Function):
+            if hasattr(item.module, "running_envoy"):
+                item.add_marker("envoy")
+            if is_hypothesis_test(item.obj):
+                item.add_marker("search")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

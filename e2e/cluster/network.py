@@ -6,7 +6,7 @@ needs one of its own. All are inside namespaces, so that clusters beside each ot
 
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 NODE_NAME = "node"
@@ -29,6 +29,14 @@ addr add {DNS_ADDRESS}/32 dev node
 link set node up
 route add {VIRTUAL} dev node src {NODE_ADDRESS}
 """  # a bridge without ports carries the addresses: not every kernel has a dummy device
+# While kube-proxy writes its rules, the kernel lets a few of many thousand new connections pass between old
+# and new. What still goes to the address of a Service then is dropped: it is sent again a second later and
+# finds the rules, instead of being remembered as a connection that no rule has changed.
+_ASTRAY = "".join(
+    f"add chain ip astray {hook} {{ type filter hook {hook} priority 0 ; }}\n"
+    f"add rule ip astray {hook} ip daddr {VIRTUAL} meta l4proto tcp drop\n"
+    for hook in ("output", "forward")
+)
 _NODE_PARAMETERS = (
     "net.ipv4.ip_forward=1",
     "net.ipv4.conf.all.rp_filter=0",
@@ -48,11 +56,19 @@ def inside(namespace: str) -> tuple[str, ...]:
     return ("nsenter", f"--net={_NAMESPACES / namespace}")
 
 
-def make(namespace: str) -> None:
-    """Make the network of the node."""
+def make(namespace: str, environment: Mapping[str, str]) -> None:
+    """Make the network of the node; nft is found in the environment."""
     _run("ip", "netns", "add", namespace)
     _run("ip", "-netns", namespace, "-batch", "-", lines=_NODE)
     _run(*inside(namespace), "sysctl", "--quiet", "--ignore", "--write", *_NODE_PARAMETERS)
+    _run(
+        *inside(namespace),
+        "nft",
+        "--file",
+        "-",
+        lines=f"add table ip astray\n{_ASTRAY}",
+        environment=environment,
+    )
 
 
 def join(node: str, address: str, parameters: Iterable[str]) -> str:
@@ -90,8 +106,10 @@ def remove(node: str) -> None:
     leave(node)
 
 
-def _run(*command: str, lines: str = "") -> None:
-    done = subprocess.run(command, input=lines, text=True, capture_output=True, check=False)  # noqa: S603  as written above
+def _run(*command: str, lines: str = "", environment: Mapping[str, str] | None = None) -> None:
+    done = subprocess.run(  # noqa: S603  as written above
+        command, input=lines, text=True, capture_output=True, check=False, env=environment
+    )
     if done.returncode:
         message = f"{' '.join(command)}: {done.stderr.strip() or done.stdout.strip()}"
         raise RuntimeError(message)

@@ -29,7 +29,7 @@ END_WITHIN = 20.0
 PROBE_PERIOD = "LEGATION_E2E_PROBE_PERIOD"  # the longest time between two probes: to be quick, not to measure
 TABLE = Path(__file__).with_name("images.yaml")
 IMAGES = "LEGATION_E2E_IMAGES"  # the path of a table with more images
-INSIDE = "LEGATION_E2E_INSIDE"  # set where the addresses of Services are reachable
+INSIDE = "LEGATION_E2E_INSIDE"  # set for what runs in our own cluster
 NO_PROXY = MappingProxyType(
     {"NO_PROXY": "*", "no_proxy": "*"}
 )  # the machine may have one; nothing leads there
@@ -51,7 +51,7 @@ class Own(NamedTuple):
         planned = daemons(self.place, programs)
         self._prepare(programs)
         began = monotonic()
-        network.make(self.place.name)
+        network.make(self.place.name, tools.with_nft(self.place.cache))
         try:
             for number, daemon in enumerate(planned):
                 self._start(number, daemon)

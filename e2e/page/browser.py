@@ -129,7 +129,7 @@ class Tab:
 
 
 @asynccontextmanager
-async def chromium() -> AsyncIterator[Tab]:
+async def chromium(*flags: str) -> AsyncIterator[Tab]:
     """Run a browser until the block ends, and give its one page."""
     program = shutil.which("chromium")
     if program is None:
@@ -138,7 +138,13 @@ async def chromium() -> AsyncIterator[Tab]:
         home = Path(folder)
         with (home / "log").open("wb") as log:
             process = await asyncio.create_subprocess_exec(
-                program, *FLAGS, f"--user-data-dir={home}", stdout=log, stderr=log, start_new_session=True
+                program,
+                *flags,
+                *FLAGS,
+                f"--user-data-dir={home}",
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
         try:
             async with _page(home) as tab:

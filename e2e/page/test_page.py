@@ -8,6 +8,7 @@ from socket import socket
 
 import pytest
 import yaml
+from aiohttp import ClientSession, web
 from msgspec import Struct
 
 from e2e.page.browser import Tab, chromium
@@ -25,6 +26,9 @@ PAINTS_WITHIN = 60_000  # milliseconds, of which most pass before the page has i
 WIDTHS = (380, 800, 1280, 1920)
 LAGS = Telling(holdings=(Holding(newest=True),))  # it holds no listener, and was offered none
 HARM = "<img src=x onerror=hit=1><script>hit=1</script>"
+
+BELOW = "/api/v1/namespaces/legation-system/pods/legation-1:19080/proxy"
+LED_HERE = "evil.example"
 
 OVERFLOWS = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
 VIEWS = {"1": "infra/edge", "2": "To look at", "3": "Envoys", "4": "Trust", "5": "Audit"}
@@ -117,6 +121,51 @@ async def test_envoys_that_are_connected_to_other_replicas_are_not_missed(tmp_pa
         await tab.text("connected to other replicas: not all of them current")
         await tab.photograph(tmp_path / "elsewhere.png")
         assert tab.complaints == []
+
+
+@asynccontextmanager
+async def passed_on(url: str) -> AsyncIterator[str]:
+    """Pass questions on as `kubectl proxy` does: from below a path, by the name of an API server."""
+    async with ClientSession(auto_decompress=False) as session:
+
+        async def ask(request: web.Request) -> web.Response:
+            told = {**request.headers, "Host": "api.cluster.example"}
+            async with session.get(url + request.path_qs.removeprefix(BELOW), headers=told) as answer:
+                said = {
+                    name: answer.headers[name] for name in ("Content-Type", "ETag") if name in answer.headers
+                }
+                return web.Response(status=answer.status, headers=said, body=await answer.read())
+
+        app = web.Application()
+        app.router.add_get(f"{BELOW}/{{rest:.*}}", ask)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        try:
+            site = web.TCPSite(runner, "127.0.0.1", 0)
+            await site.start()
+            yield f"http://127.0.0.1:{runner.addresses[0][1]}{BELOW}"
+        finally:
+            await runner.cleanup()
+
+
+async def test_through_an_api_server_the_page_works_and_by_a_name_that_was_led_here_it_is_refused() -> None:
+    rule = f"--host-resolver-rules=MAP {LED_HERE} 127.0.0.1"
+    async with running(SHOP) as port, passed_on(port.url) as url, chromium(rule) as tab:
+        await tab.looks(1280)
+        await tab.goes(f"{url}/")
+        await tab.shows(f"{SHOWS_BACKENDS} === 6")
+        await tab.press("/")
+        await tab.write("backendtls weak")
+        await tab.shows("document.querySelectorAll('[role=option]').length === 1")
+        await tab.press("Enter")
+        await tab.text("nothing proves the backend")
+        for number, title in VIEWS.items():
+            await tab.press(number)
+            await tab.shows(headed(title))
+        assert tab.complaints == []
+        assert [each for each in tab.asked if not each.startswith((f"{url}/", "about:"))] == []
+        await tab.goes(port.url.replace("127.0.0.1", LED_HERE))
+        await tab.text("ask for this port by an address")
 
 
 async def test_what_an_envoy_refuses_is_shown_in_its_own_words(tmp_path: Path) -> None:

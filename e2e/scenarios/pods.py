@@ -65,6 +65,11 @@ class Pods(NamedTuple):
         return found
 
 
+def uids(*found: Pods) -> set[str]:
+    """Name the pods that there are, in a way that no others are ever named."""
+    return {pod.uid for pods in found for pod in pods.all()}
+
+
 def _pod(found: dict[str, Any]) -> Pod:
     metadata, status = found["metadata"], found["status"]
     [container] = found["spec"]["containers"]

@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 from deploy.permissions import CHART
@@ -31,8 +32,8 @@ class Release(NamedTuple):
         return str(read("lease", NAME, "--namespace", self.namespace)["spec"].get("holderIdentity", ""))
 
     def upgrade(self, *values: str) -> None:
-        """Change some values, and wait until the control plane runs with them."""
-        self._helm("upgrade", "--reuse-values", *_set(values))
+        """Have what the chart of today installs, with some values changed, and wait until it runs."""
+        self._helm("upgrade", CHART, "--reset-then-reuse-values", *_set(values))
 
     def restart(self) -> None:
         """Replace every pod of the control plane."""
@@ -40,9 +41,9 @@ class Release(NamedTuple):
         kubectl("rollout", "restart", *deployment)
         kubectl("rollout", "status", *deployment, f"--timeout={WITHIN:.0f}s")
 
-    def install(self, *values: str) -> None:
+    def install(self, chart: Path, *values: str) -> None:
         """Install with these values, and wait until the control plane is ready."""
-        self._helm("install", "--create-namespace", *_set(values))
+        self._helm("install", chart, "--create-namespace", *_set(values))
 
     def uninstall(self) -> None:
         """Take it away as docs/install.md says, once its Gateways are gone."""
@@ -50,16 +51,16 @@ class Release(NamedTuple):
         kubectl("delete", "namespace", self.namespace, "--wait=false", "--ignore-not-found")
         kubectl("delete", "crd", OURS, "--ignore-not-found")
 
-    def _helm(self, verb: str, *flags: str) -> None:
-        helm(verb, NAME, str(CHART), "--namespace", self.namespace, "--wait", *flags)
+    def _helm(self, verb: str, chart: Path, *flags: str) -> None:
+        helm(verb, NAME, str(chart), "--namespace", self.namespace, "--wait", *flags)
 
 
 @contextmanager
-def installed(*values: str) -> Iterator[Release]:
-    """Have a release until the block ends."""
+def installed(*values: str, chart: Path = CHART) -> Iterator[Release]:
+    """Have a release until the block ends, of today's chart unless another one is named."""
     release = Release(f"legation-{uuid.uuid4().hex[:8]}")
     try:
-        release.install(*values)
+        release.install(chart, *values)
         yield release
     finally:
         release.uninstall()

@@ -1,9 +1,10 @@
-"""The control plane is killed, in part and as a whole, and the API server goes away."""
+"""The control plane is replaced and killed, in part and as a whole, and the API server goes away."""
 
 import os
 import signal
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from tempfile import TemporaryFile
 from time import monotonic
@@ -14,12 +15,14 @@ from e2e.kubectl import eventually
 from e2e.outages import away
 from e2e.scenarios.backend import Backend
 from e2e.scenarios.background import beside
+from e2e.scenarios.pods import uids
 from e2e.scenarios.release import REPLICAS, Release
 from e2e.scenarios.shop import EDGE, Shop, visited
 from e2e.scenarios.traffic import asked
 from tests.pki import Authority
 
-OUTAGE = float(os.environ.get("LEGATION_E2E_OUTAGE", "30"))  # seconds; longer than a Lease lasts
+OUTAGE = float(os.environ.get("LEGATION_E2E_OUTAGE", "60"))  # seconds; longer than a Lease lasts
+MOST_TURNS = 100  # of a route to another backend and back
 PROGRAMMED = 'jsonpath={.status.conditions[?(@.type=="Programmed")].status}{"\\n"}'
 
 
@@ -46,6 +49,29 @@ def test_a_killed_control_plane_costs_no_request_and_what_changed_meanwhile_arri
         for pod in before:
             pod.vanish()  # wherever that change has come to
         traffic.reaches(old.name)
+    assert traffic.losses == []
+
+
+def test_what_changes_while_the_control_plane_is_replaced_arrives_and_costs_no_request(
+    release: Release, shop: Shop
+) -> None:
+    old, new = backends("old", "new")
+    with visited(shop, old, new) as traffic, ThreadPoolExecutor(1) as thread:
+        leader, before = eventually(lambda: release.leader), uids(release.pods)
+        replacing = thread.submit(release.restart)
+        turns = 0
+        while turns < MOST_TURNS and not replacing.done():
+            for backend in (new, old):
+                shop.leads_to(backend)
+                traffic.reaches(backend.name)
+            turns += 1
+        replacing.result()
+        assert turns
+        shop.leads_to(new)
+        traffic.reaches(new.name)
+        eventually(lambda: release.leader not in {"", leader})
+        eventually(lambda: shop.route_is_told(generation=2 * turns + 2))
+        eventually(lambda: not before & uids(release.pods))
     assert traffic.losses == []
 
 

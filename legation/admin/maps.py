@@ -125,7 +125,7 @@ class Maps:
         )
 
     async def _now(self, request: web.Request) -> web.Response:
-        standing, found = self._standing, self._standing.found()
+        standing, found = self._standing, in_order(self._standing.found())
         ready, statuses = standing.ready, standing.outcome.statuses
 
         def now(world: World) -> bytes:

@@ -30,6 +30,9 @@ SAFE = MappingProxyType({
     "Cross-Origin-Resource-Policy": "same-origin",
     "Server": "legation",  # and nothing of what it is made of
 })  # fmt: skip
+# No script can set this header, and browsers send it only to loopback and to whoever proved a name by TLS:
+# not to somebody else's name that leads here. What came through an API server is known by it.
+FROM_A_SECURE_PLACE = "Sec-Fetch-Site"
 
 
 async def _misdirected(_: web.Request) -> web.Response:
@@ -86,9 +89,8 @@ class AdminPort:
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Refuse pages of others that had a browser resolve their own name to this address."""
-        is_ours = request.headers.keys() >= FROM_NO_PAGE.keys() or self._may_ask(request.url.host or "")
         try:
-            answer = await (handler if is_ours else _misdirected)(request)
+            answer = await (handler if self._may_ask(request) else _misdirected)(request)
         except web.HTTPException as refusal:
             refusal.headers.update(SAFE)
             raise
@@ -96,7 +98,12 @@ class AdminPort:
         answer.headers.setdefault("Cache-Control", "no-store")
         return answer
 
-    def _may_ask(self, host: str) -> bool:
+    def _may_ask(self, request: web.Request) -> bool:
+        said = request.headers
+        is_tool = said.keys() >= FROM_NO_PAGE.keys()
+        return is_tool or FROM_A_SECURE_PLACE in said or self._is_known(request.url.host or "")
+
+    def _is_known(self, host: str) -> bool:
         try:
             ip_address(host)
         except ValueError:

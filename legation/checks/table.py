@@ -248,7 +248,7 @@ REFUSALS = _each(
         (
             "UnsupportedProtocol",
             "a protocol that is not spoken there, or is TLS without a policy that says what it must prove",
-            "add a BackendTLSPolicy for a port that speaks TLS, or correct the protocol",
+            "correct the protocol, or add a BackendTLSPolicy for a port of a backend that speaks TLS",
         ),
         (
             "UnsupportedValue",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from legation.addresses import ClientFiles, HostPort, Socket
+from legation.addresses import ClientFiles, HostPort, Socket, WatchedFiles
 from legation.cli.terminal import fail, host_port
 from legation.roots import system_roots
 from translator.names import Name
@@ -19,6 +19,8 @@ Examples:
 
 `legation bootstrap --gateway infra/edge --xds legation.example.com:18000 --tls-cert tls.crt --tls-key tls.key
 --tls-ca ca.crt` for another machine
+
+The same with `--into FOLDER` has Envoy take renewed certificates while it runs
 """
 
 
@@ -51,23 +53,43 @@ def bootstrap(  # noqa: PLR0913  # one argument for each flag
         Path | None,
         typer.Option("--system-roots", help="Trusted roots of Envoy's machine; default: as here."),
     ] = None,
+    into: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Write it there instead, with what has Envoy take renewed certificates while it runs.",
+        ),
+    ] = None,
+    mounted_at: Annotated[
+        Path | None, typer.Option(help="Where Envoy finds that folder; default: where it is.")
+    ] = None,
     output: Annotated[Output, typer.Option("--output", "-o", help="How to write it.")] = Output.YAML,
 ) -> None:
     """Print a bootstrap for an Envoy that somebody else runs."""
     from legation.bootstrap import Start, as_fields, as_yaml  # noqa: PLC0415  # slow to import
     from legation.bootstrap import bootstrap as built  # noqa: PLC0415  # slow to import
 
+    if mounted_at and into is None:
+        fail(
+            "--mounted-at says where the folder of --into is found",
+            "name that folder, too, or leave both out",
+        )
     place = _place(xds)
+    files = _tls((tls_cert, tls_key, tls_ca), tls_server_name or _host(place))
     start = Start(
         gateway=_name(gateway),
         node_id=node_id,
         xds=place,
         admin=admin,
-        tls=_tls((tls_cert, tls_key, tls_ca), tls_server_name or _host(place)),
+        tls=files if into is None or files is None else _watched(files, mounted_at or into.absolute()),
         system_roots=system_roots_path or system_roots(),
     )
     made = built(start)
-    typer.echo(as_yaml(made) if output is Output.YAML else json.dumps(as_fields(made), indent=2))
+    text = as_yaml(made) if output is Output.YAML else json.dumps(as_fields(made), indent=2)
+    if into is None:
+        typer.echo(text)
+    else:
+        _write(into, f"envoy.{output.value}", text, files)
 
 
 def _name(text: str) -> Name:
@@ -98,3 +120,23 @@ def _tls(files: tuple[Path | None, Path | None, Path | None], server_name: str) 
     if not server_name:
         fail("over a socket file, --tls-server-name is needed", "give the name in Legation's certificate")
     return ClientFiles(certificate, key, ca, server_name)
+
+
+def _watched(files: ClientFiles, secrets: Path) -> WatchedFiles:
+    if files.certificate.parent != files.key.parent:
+        fail("--tls-cert and --tls-key lie in different folders", "have both in one, where both are renewed")
+    return WatchedFiles(files, secrets)
+
+
+def _write(folder: Path, name: str, text: str, files: ClientFiles | None) -> None:
+    from legation.watched_secrets import watched_secrets  # noqa: PLC0415  # slow to import
+
+    secrets = watched_secrets(files) if files else {}
+    written = {name: f"{text}\n", **{each: json.dumps(fields, indent=2) for each, fields in secrets.items()}}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for each, content in written.items():
+            (folder / each).write_text(content)
+    except OSError as error:
+        fail(f"{folder} cannot be written: {error.strerror}", "name a folder that you may write to")
+    typer.echo(folder / name)

@@ -90,14 +90,20 @@ def _signed(cells: Iterable[Text]) -> str:
 
 
 def _conditions(conditions: tuple[Condition, ...]) -> Text:
-    """Name the conditions; say more of those that somebody should look at."""
-    lines = Text()
+    """Name the conditions; say more, in a line each, of those that somebody should look at."""
+    usual = [each for each in conditions if not (each.is_bad or each.is_warning)]
+    lines = [Text(" ").join(Text(each.type, style=_colour(each)) for each in usual)] if usual else []
     for each in conditions:
-        colour = "red" if each.is_bad or each.is_alarm else "yellow" if each.is_warning else "green"
-        notable = each.is_bad or each.is_warning
-        words = f"{each.type}={each.status} {each.reason}: {each.message}" if notable else each.type
-        lines.append(("\n" if notable and lines.plain else " " if lines.plain else "") + words, style=colour)
-    return lines
+        if each not in usual:
+            words = f"{each.type}={each.status} {each.reason}: {each.message}"
+            lines.append(Text(words, style=_colour(each)))
+    return Text("\n").join(lines)
+
+
+def _colour(condition: Condition) -> str:
+    if condition.is_bad or condition.is_alarm:
+        return "red"
+    return "yellow" if condition.is_warning else "green"
 
 
 def print_findings(console: Console, found: Iterable[Finding]) -> None:

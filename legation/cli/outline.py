@@ -83,7 +83,8 @@ def _said(said: Said) -> Iterator[Text]:
 def _place(place: Place) -> list[Text]:
     name = f", {place.hostname}" if place.hostname else ""
     listener = f", listener {place.listener}" if place.listener else ""
-    head = Text(f"{place.gateway}, {place.speaks} at {place.port}{listener}{name}")
+    number = place.port.rpartition(":")[2]
+    head = Text(f"{place.gateway}, {place.speaks} at port {number}{listener}{name}")
     line = Text(f"  {place.leads.match}  ").append(f"({place.leads.author})  ", style="dim")
     line.append(in_short(place.leads.action))
     return [head, line, *_destinations(place)]

@@ -1,4 +1,7 @@
-"""What commands have in common when they speak: where to, in which colours, and how they fail."""
+"""What commands have in common when they speak: where to, how wide, in which colours, and how they fail.
+
+A terminal gets lines that break at words. Whoever else reads gets whole ones: nothing is cut off.
+"""
 
 from collections.abc import Iterator
 from typing import NoReturn
@@ -7,11 +10,14 @@ import typer
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook
 from rich.markup import escape
 from rich.segment import Segment
+from rich.text import Text
 
 from legation.addresses import HostPort
 from legation.telemetry.logs import harmless
 
 PROBLEMS, CANNOT_TELL = 1, 2  # exit codes
+ENDLESS = 1 << 16  # columns
+HANG = 2  # columns that the rest of a line is indented by, beyond its beginning
 NO_ADDRESS = "write HOST:PORT, such as 127.0.0.1:19080 or [::1]:19080"
 
 
@@ -39,14 +45,36 @@ class _Harmless(RenderHook):
 
 
 class _Shown:
-    """Something that is written without control characters, save those that `rich` itself adds."""
+    """Something as wide as fits, without control characters save those that `rich` itself adds."""
 
     def __init__(self, inner: ConsoleRenderable) -> None:
         self._inner = inner
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
-        for text, style, control in console.render(self._inner, options):
+        inner, fitting = self._inner, options.update(width=ENDLESS)
+        if console.is_terminal:
+            fitting = options.update(no_wrap=False, overflow="fold")
+            inner = _hanging(inner, console, options.max_width) if isinstance(inner, Text) else inner
+        for text, style, control in console.render(inner, fitting):
             yield Segment(text if control else harmless(text), style, control)
+
+
+def _hanging(text: Text, console: Console, width: int) -> Text:
+    """Break long lines at words, and indent the rest of each."""
+    lines = text.split("\n", allow_blank=True)
+    return Text("\n", end=text.end).join(part for line in lines for part in _broken(line, console, width))
+
+
+def _broken(line: Text, console: Console, width: int) -> Iterator[Text]:
+    margin = len(line.plain) - len(line.plain.lstrip(" "))
+    room = width - margin - HANG
+    if line.cell_len <= width or room <= 0:
+        yield line
+        return
+    for number, part in enumerate(line[margin:].wrap(console, room)):
+        part.rstrip()
+        part.pad_left(margin + (HANG if number else 0))
+        yield part
 
 
 def host_port(text: str | HostPort) -> HostPort:

@@ -59,16 +59,21 @@ class Strength(Struct, frozen=True, rename="camel"):
     pins: tuple[str, ...] = ()
 
 
-class Policy(Struct, frozen=True, rename="camel"):
-    """The policy or XBackend that says so, and who wrote it last; of one that is gone the name is known."""
+class Word(Struct, frozen=True):
+    """The policy or XBackend that says so, by its name."""
 
     name: str
+    kind: str = "BackendTLSPolicy"
+
+
+class Policy(Word, frozen=True, rename="camel"):
+    """The same, and who wrote it last; of one that is gone the name is known."""
+
     generation: int = 0
     resource_version: str = ""
     manager: str = ""
     operation: str = ""
     written: datetime | None = None
-    kind: str = "BackendTLSPolicy"
 
 
 class Edit(Struct, frozen=True, rename="camel"):
@@ -113,7 +118,7 @@ class Weak(Struct, frozen=True, rename="camel", tag="weak", tag_field="record"):
     gateway: str
     cluster: str
     backend: str
-    policy: str
+    policy: Word | None
     after: Strength
 
 
@@ -140,14 +145,8 @@ def beginning(hops: Iterable[Hop], at: datetime) -> tuple[Began | Weak, ...]:
     """Say how things stand where a record begins: all of them counted, the weak ones named."""
     found = tuple(hops)
     grades = Counter(each.proof.grade.value for each in found)
-    weak = (each for each in found if each.is_weak)
-    return (
-        Began(at, version("legation"), dict(sorted(grades.items()))),
-        *(
-            Weak(at, each.gateway, each.cluster, each.proof.backend, each.proof.policy, _strength(each.proof))
-            for each in weak
-        ),
-    )
+    weak = (_weak(each, at) for each in found if each.is_weak)
+    return Began(at, version("legation"), dict(sorted(grades.items()))), *weak
 
 
 def line(record: Record) -> bytes:
@@ -173,7 +172,7 @@ def _changed(world: World, hop: HopChange, touched: Touched, at: datetime) -> Ch
     said = hop.after or hop.before
     assert said is not None, f"{hop.cluster} neither was nor is"
     why, because = _cause(world, hop, touched)
-    word = _word(hop)
+    word = _word(*(each.proof for each in (hop.after, hop.before) if each))
     return Changed(
         at=at,
         gateway=hop.gateway,
@@ -187,6 +186,12 @@ def _changed(world: World, hop: HopChange, touched: Touched, at: datetime) -> Ch
     )
 
 
+def _weak(hop: Hop, at: datetime) -> Weak:
+    ref = _word(hop.proof)
+    word = Word(str(ref.name), ref.kind) if ref else None
+    return Weak(at, hop.gateway, hop.cluster, hop.proof.backend, word, _strength(hop.proof))
+
+
 def _proved(found: Proved | None) -> Strength | None:
     return _strength(found.proof, found.fingerprints) if found else None
 
@@ -195,9 +200,8 @@ def _strength(found: Proof, fingerprints: tuple[str, ...] = ()) -> Strength:
     return Strength(found.grade, found.server_name, found.names, found.roots, fingerprints, found.pinned)
 
 
-def _word(hop: HopChange) -> Ref | None:
+def _word(*said: Proof) -> Ref | None:
     """Name the object that says what is proved, or said it last: a policy, or an XBackend of its own."""
-    said = [each.proof for each in (hop.after, hop.before) if each]
     policy = next((each.policy for each in said if each.policy), "")
     owner = _owner(said[0].backend)
     return _policy_ref(policy) if policy else owner if owner.kind == XBackend.__name__ else None
@@ -207,16 +211,16 @@ def _policy(world: World, ref: Ref) -> Policy:
     own = world.standing(XBackend, ref.name) if ref.kind == XBackend.__name__ else None
     found = own or world.standing(BackendTLSPolicy, ref.name)
     if found is None:
-        return Policy(str(ref.name), kind=ref.kind)
+        return Policy(str(ref.name), ref.kind)
     meta, writer = found.metadata, found.metadata.writer or NOBODY
     return Policy(
         str(ref.name),
+        ref.kind,
         meta.generation,
         meta.resource_version,
         writer.manager,
         writer.operation,
         writer.time,
-        ref.kind,
     )
 
 

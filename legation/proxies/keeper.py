@@ -73,13 +73,18 @@ class Keeper:
             self._forget(gateway)
 
     def look(self) -> None:
-        """Look at everything again, as when other roots are believed."""
-        for gateway in self._wanted:
+        """Look at everything again, as when other roots are believed; first at what has no proxies yet."""
+        for gateway in sorted(self._wanted, key=self._is_run):
             self._due.mark(gateway)
+
+    def _is_run(self, gateway: Name) -> bool:
+        """Say whether there are proxies of a Gateway, or none are wanted."""
+        wanted = self._wanted[gateway]
+        return wanted is None or self._ledger.found(Key("Deployment", wanted.name)) is not None
 
     async def run(self) -> None:
         """Make and keep everything, until cancelled; at first everything is looked at."""
-        self._ledger = Ledger()
+        self._ledger, self._due = Ledger(), Due()
         self._identities.clear()
         unknown = set(SORTS)
         known = asyncio.Event()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from legation.addresses import HostPort, WatchedFiles
+from legation.addresses import ClientFiles, HostPort, WatchedFiles
 from legation.bootstrap import Start, as_fields, bootstrap
 from legation.overload import memory
 from legation.proxies.belonging import belonging, selecting
@@ -75,18 +75,19 @@ def _object(wanted: Wanted, version: str, kind: str, body: Manifest) -> Manifest
 
 def _configuration(wanted: Wanted, environment: Environment) -> dict[str, str]:
     """Write Envoy's bootstrap, and the files that tell it of its identity."""
-    files = WatchedFiles(IDENTITY, CONFIGURATION, environment.server_name)
+    certificate, key, ca = (IDENTITY / name for name in ("tls.crt", "tls.key", "ca.crt"))
+    files = ClientFiles(certificate, key, ca, environment.server_name)
     start = Start(
         gateway=name_of(wanted.gateway),
         node_id=str(wanted.name),  # which a flag replaces by the pod's name
         xds=environment.xds,
         admin=ADMIN,
-        tls=files,
+        tls=WatchedFiles(files, CONFIGURATION),
         system_roots=environment.system_roots,
     )
     written = {
         BOOTSTRAP: as_fields(probed(bootstrap(start), ADMIN, HostPort(environment.listen_at, PROBES))),
-        **watched_secrets(IDENTITY),
+        **watched_secrets(files),
     }
     return {name: json.dumps(fields, sort_keys=True) for name, fields in written.items()}
 

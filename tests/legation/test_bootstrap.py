@@ -2,6 +2,8 @@
 
 import json
 import subprocess
+from collections.abc import Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -9,13 +11,14 @@ import yaml
 
 from legation.addresses import ClientFiles, HostPort, Socket
 from legation.bootstrap import Start, as_fields, as_yaml, bootstrap
+from legation.channel.authority import Credential
 from legation.roots import system_roots
+from tests.legation.desk import EDGE, FILES, Desk, exchange, holds, move
+from tests.legation.running import run
 from tests.pki import Authority
-from tests.real_envoy import ENVOY
-from translator.names import Name
+from tests.real_envoy import ENVOY, running_envoy, until
 
 pytestmark = pytest.mark.envoy
-EDGE = Name("infra", "edge")
 STATIC = Path(__file__).parents[2] / "envoy-bootstrap" / "envoy.yaml"
 ADMIN = HostPort("127.0.0.1", 0)
 
@@ -43,6 +46,30 @@ def test_envoy_reads_a_channel_with_mutual_tls(tmp_path: Path) -> None:
     made = bootstrap(Start(EDGE, "edge-1", HostPort("legation.example", 18000), ADMIN, tls=files))
     (tmp_path / "envoy.json").write_text(json.dumps(as_fields(made)))
     accepted(tmp_path / "envoy.json")
+
+
+@pytest.mark.parametrize("renew", [exchange, move])
+async def test_an_envoy_that_others_run_takes_a_renewed_identity_and_new_roots_while_it_runs(
+    tmp_path: Path, renew: Callable[[Path, Credential, tuple[Credential, ...]], None]
+) -> None:
+    desk, identity, into = Desk(), tmp_path / "identity", tmp_path / "envoy"
+    renew(identity, desk.envoy(), desk.roots)
+    async with AsyncExitStack() as before:
+        port = await before.enter_async_context(desk.open(0))
+        files = zip(("--tls-cert", "--tls-key", "--tls-ca"), (identity / name for name in FILES), strict=True)
+        flags = ("--gateway", str(EDGE), "--xds", f"localhost:{port}", "--into", str(into))
+        code, out, err = await run("bootstrap", *flags, *(str(word) for pair in files for word in pair))
+        assert (code, out.strip()) == (0, str(into / "envoy.yaml")), err
+        made = yaml.safe_load((into / "envoy.yaml").read_text())
+        del made["admin"]  # the harness has its own
+        async with running_envoy(made) as envoy:
+            await desk.connected()
+            desk.succeed()
+            renew(identity, desk.envoy(), desk.roots)
+            await until(lambda: holds(envoy, desk.root), within=60)
+            await before.aclose()
+            async with desk.open(port):
+                await desk.connected()
 
 
 def test_without_roots_of_the_machine_there_is_one_that_proves_nobody(tmp_path: Path) -> None:

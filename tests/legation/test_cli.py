@@ -1,6 +1,8 @@
 """The commands, as a shell runs them: what they print, and how they end."""
 
 import json
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -15,14 +17,20 @@ from tests.pki import Authority
 from translator.names import Name
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+APART = ("--tls-cert", "certificates/c", "--tls-key", "keys/k", "--tls-ca", "a")
 SHOP = together(
     LEGATION_CLASS, gateway("edge", 80), service("store", 8080), route("store", "store"), route("pay", "pay")
 )
 
 
-def run(*arguments: str) -> tuple[int, str, str]:
+PIPED = {"TERM": "dumb", "COLUMNS": "100"}
+IN_A_TERMINAL = {"TERM": "xterm", "COLUMNS": "50", "FORCE_COLOR": "1"}
+STEERING = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def run(*arguments: str, around: Mapping[str, str] = PIPED) -> tuple[int, str, str]:
     """Run a command in this process."""
-    done = CliRunner().invoke(app, arguments, env={"TERM": "dumb", "COLUMNS": "100"}, prog_name="legation")
+    done = CliRunner().invoke(app, arguments, env=around, prog_name="legation")
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     return done.exit_code, done.stdout, done.stderr
 
@@ -170,6 +178,28 @@ def test_check_groups_problems_with_object_and_remedy_and_ends_with_one(shop: Pa
     assert "\x1b[" not in out, "colours are for terminals"
 
 
+def test_who_is_no_terminal_gets_whole_lines_of_which_nothing_is_cut_off(shop: Path) -> None:
+    long = "s" * 63
+    (shop / "long.yaml").write_text(together(service(long, 8080), route(long, long, host="long.example")))
+    _, tree, _ = run("translate", "-o", "tree", str(shop))
+    assert f"shop/{long}:80 http, 1 endpoint, plaintext\n" in tree
+    _, audit, _ = run("audit", str(shop))
+    assert re.search(
+        rf"^cleartext +shop/{long}:80 +infra/edge +cleartext: no policy asks for TLS$", audit, re.MULTILINE
+    )
+
+
+def test_a_terminal_gets_lines_that_break_at_words_and_are_indented(shop: Path) -> None:
+    _, out, _ = run("check", str(shop), around=IN_A_TERMINAL)
+    lines = STEERING.sub("", out).splitlines()
+    assert max(map(len, lines)) <= 50
+    at = lines.index("    ResolvedRefs=False, BackendNotFound:")
+    assert lines[at + 1] == "      rules[0]: Service shop/pay does not exist"
+    _, tree, _ = run("translate", "-o", "tree", str(shop), around=IN_A_TERMINAL)
+    assert "plaintext" in tree
+    assert max(map(len, STEERING.sub("", tree).splitlines())) <= 50
+
+
 def test_check_ends_with_zero_when_all_is_well(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(LEGATION_CLASS)
     code, out, _ = run("check", str(tmp_path))
@@ -215,6 +245,9 @@ def test_check_writes_json_for_machines(shop: Path) -> None:
         (["status", "--admin", "somewhere"], "HOST:PORT"),
         (["bootstrap", "--gateway", "edge"], "no NAMESPACE/NAME"),
         (["bootstrap", "--gateway", "infra/edge", "--tls-cert", "c"], "all are needed or none"),
+        (["bootstrap", "--gateway", "infra/edge", *APART, "--into", "never"], "lie in different folders"),
+        (["bootstrap", "--gateway", "infra/edge", "--mounted-at", "/etc/envoy"], "the folder of --into"),
+        (["bootstrap", "--gateway", "infra/edge", "--into", "/proc/envoy"], "cannot be written"),
     ],
 )
 def test_what_cannot_be_done_ends_with_two_and_says_why(arguments: list[str], words: str) -> None:
@@ -271,6 +304,20 @@ def test_a_bootstrap_names_the_gateway_and_the_socket() -> None:
     made = yaml.safe_load(out)
     assert made["node"] == {"id": "n", "cluster": str(Name("infra", "edge"))}
     assert "/run/legation" in msgspec.json.encode(made["staticResources"]["clusters"]).decode()
+
+
+def test_a_bootstrap_for_another_place_tells_of_its_files_there(tmp_path: Path) -> None:
+    files = ("--tls-cert", "/identity/tls.crt", "--tls-key", "/identity/tls.key", "--tls-ca", "/roots/ca.crt")
+    flags = ("--into", str(tmp_path), "--mounted-at", "/etc/envoy", "--output", "json")
+    code, _, err = run("bootstrap", "--gateway", "infra/edge", *files, *flags)
+    assert code == 0, err
+    names = {
+        f"legation-{what}.json": watch for what, watch in (("identity", "/identity"), ("roots", "/roots"))
+    }
+    assert {each.name for each in tmp_path.iterdir()} == {"envoy.json", *names}
+    for name, watch in names.items():
+        assert f'"/etc/envoy/{name}"' in (tmp_path / "envoy.json").read_text()
+        assert f'"path": "{watch}"' in (tmp_path / name).read_text()
 
 
 def test_running_in_a_cluster_takes_all_files_of_the_port_for_envoys_or_none(tmp_path: Path) -> None:

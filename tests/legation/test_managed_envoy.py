@@ -11,19 +11,17 @@ from typing import NamedTuple
 
 import msgspec
 import pytest
-from cryptography import x509
 from msgspec import structs
 
 from k8s_watch.change import Put
 from k8s_watch.kind import ObjectName
 from legation.addresses import HostPort
-from legation.channel.authority import Credential, Lifetime, issue, make_root, proxy_of, server
-from legation.channel.revocation import Gate
-from legation.channel.rotation import bundle
+from legation.channel.authority import Lifetime, issue, proxy_of
 from legation.proxies.managed import ADMIN, CONFIGURATION, IDENTITY, PROBES, Environment, manifests
 from legation.proxies.wanted import Wanted
 from legation.publish import Publisher
 from legation.settings import EVERYWHERE
+from tests.legation.desk import EDGE, Desk, exchange, holds
 from tests.legation.running import free_port
 from tests.loopback import ask, has_ipv6
 from tests.real_envoy import RunningEnvoy, running_envoy, until
@@ -35,11 +33,8 @@ from translator.rules.identities import REVOKED_BEFORE
 from translator.rules.managed import settle
 from translator.translate import INDEXES, translate
 from translator.world import World
-from xds_server.hub import Hub
-from xds_server.service import Address, Proof, Terms, mutual_tls, serving
-from xds_server.snapshot import CDS, LDS, Snapshot
+from xds_server.snapshot import Snapshot
 
-EDGE = Name("infra", "edge")
 GATEWAY = msgspec.convert(
     {
         "metadata": {"name": EDGE.name, "namespace": EDGE.namespace},
@@ -60,18 +55,10 @@ class Pod(NamedTuple):
     probes: int
     preparation: list[dict[str, object]]
 
-    def show(self, leaf: Credential, roots: tuple[Credential, ...]) -> None:
-        """Exchange the identity as kubelet does: a new folder, and one link that leads to it."""
-        identity = self.home / "identity"
-        identity.mkdir(exist_ok=True)
-        fresh = identity / f"..{len(list(identity.iterdir()))}"
-        fresh.mkdir()
-        for name, pem in {"tls.crt": leaf.certificate, "tls.key": leaf.key, "ca.crt": bundle(roots)}.items():
-            (fresh / name).write_text(pem)
-            if not (identity / name).is_symlink():
-                (identity / name).symlink_to(Path("..data", name))
-        (identity / "..new").symlink_to(fresh.name)
-        (identity / "..new").rename(identity / "..data")
+    @property
+    def identity(self) -> Path:
+        """Where its identity is mounted."""
+        return self.home / "identity"
 
     def bootstrap(self) -> dict[str, object]:
         """Write the configuration as it is mounted, and read what Envoy is started with."""
@@ -92,36 +79,12 @@ class Pod(NamedTuple):
     def _here(self, text: str) -> str:
         for there, here in (
             (str(CONFIGURATION), str(self.home)),
-            (str(IDENTITY), str(self.home / "identity")),
+            (str(IDENTITY), str(self.identity)),
             (str(ADMIN.port), str(self.admin)),
             (str(PROBES), str(self.probes)),
         ):
             text = text.replace(there, here)
         return text
-
-
-class Desk:
-    """A control plane's end, whose proof can be changed."""
-
-    def __init__(self) -> None:
-        self.root = make_root(_day())
-        self.roots = (self.root,)
-        self.leaf = issue(self.root, server(["localhost"]), _day())
-        self.hub = Hub(lambda _report: None)
-        self.gate = Gate(self.hub.review)
-        self.hub.publish(str(EDGE), Snapshot.of({CDS: {}, LDS: {}}))
-
-    def envoy(self) -> Credential:
-        return issue(self.root, proxy_of(EDGE), _day())
-
-    def proof(self) -> Proof:
-        return Proof(self.leaf.certificate.encode(), self.leaf.key.encode(), bundle(self.roots).encode())
-
-    @asynccontextmanager
-    async def open(self, port: int) -> AsyncIterator[int]:
-        door = Address(f"127.0.0.1:{port}", mutual_tls(self.proof))
-        async with serving(self.hub, [door], Terms(group_of=self.gate.group_of, drain=0.0)) as [number]:
-            yield number
 
 
 @asynccontextmanager
@@ -134,16 +97,9 @@ async def pod(
     environment = Environment(there, "localhost", "envoy", listen_at, system_roots=roots)
     preparation = list(manifests(Wanted(GATEWAY, (), settle()), environment))
     made = Pod(home, free_port(), free_port(), preparation)
-    made.show(desk.envoy(), desk.roots)
+    exchange(made.identity, desk.envoy(), desk.roots)
     async with running_envoy(made.bootstrap()) as envoy:
         yield made, envoy
-
-
-async def connected(desk: Desk) -> None:
-    async def there() -> bool:
-        return len(desk.hub.connected()) == 1
-
-    await until(there, within=60)
 
 
 async def test_a_new_authority_reaches_a_running_envoy(tmp_path: Path) -> None:
@@ -151,21 +107,19 @@ async def test_a_new_authority_reaches_a_running_envoy(tmp_path: Path) -> None:
     async with AsyncExitStack() as before:
         xds = await before.enter_async_context(desk.open(0))
         async with pod(desk, xds, tmp_path) as (made, envoy):
-            await connected(desk)
-            desk.root = make_root(_day())
-            desk.roots = (desk.root,)
-            desk.leaf = issue(desk.root, server(["localhost"]), _day())
-            made.show(desk.envoy(), desk.roots)
-            await until(lambda: _holds(envoy, desk.root), within=30)
+            await desk.connected()
+            desk.succeed()
+            exchange(made.identity, desk.envoy(), desk.roots)
+            await until(lambda: holds(envoy, desk.root), within=30)
             await before.aclose()
             async with desk.open(xds):
-                await connected(desk)
+                await desk.connected()
 
 
 async def test_who_is_shut_out_comes_again_with_another_identity(tmp_path: Path) -> None:
     desk = Desk()
     async with desk.open(0) as xds, pod(desk, xds, tmp_path) as (made, _):
-        await connected(desk)
+        await desk.connected()
         begun = datetime.now(UTC)
         for annotations in ({}, {REVOKED_BEFORE: begun.isoformat()}):
             its = structs.replace(
@@ -174,14 +128,14 @@ async def test_who_is_shut_out_comes_again_with_another_identity(tmp_path: Path)
             desk.gate.overhear(Gateway, [Put(ObjectName(*EDGE), "1", its)])
         await until(lambda: _is_alone(desk))
         later = Lifetime(begun + timedelta(seconds=1), begun + timedelta(days=1))
-        made.show(issue(desk.root, proxy_of(EDGE), later), desk.roots)
-        await connected(desk)
+        exchange(made.identity, issue(desk.root, proxy_of(EDGE), later), desk.roots)
+        await desk.connected()
 
 
 async def test_probes_ask_two_things_and_nothing_else(tmp_path: Path) -> None:
     desk = Desk()
     async with desk.open(0) as xds, pod(desk, xds, tmp_path) as (made, _):
-        await connected(desk)
+        await desk.connected()
         assert (await ask(made.probes, "/ready")).status == 200
         assert "envoy_server_live" in (await ask(made.probes, "/stats/prometheus")).body
         for path in ("/", "/config_dump", "/quitquitquit", "/ready/..", "/certs"):
@@ -216,7 +170,7 @@ def listening(port: int, address: str) -> Snapshot:
 async def test_a_pod_ends_once_clients_were_told_to_go_and_have_nothing_in_flight(tmp_path: Path) -> None:
     desk = Desk()
     async with desk.open(0) as xds, pod(desk, xds, tmp_path) as (made, _):
-        await connected(desk)
+        await desk.connected()
         assert "connection" not in (await ask(made.probes, "/ready")).headers
         async with asking_slowly(made.probes) as finish, farewell(made.drain(3600)) as process:
             assert (await process.stdout.readline()).startswith(b"HTTP/1.1 200 OK")  # type: ignore[union-attr]  # piped
@@ -234,7 +188,7 @@ async def test_a_pod_ends_once_clients_were_told_to_go_and_have_nothing_in_fligh
 async def test_what_never_ends_does_not_keep_a_pod_for_longer_than_it_may(tmp_path: Path) -> None:
     desk = Desk()
     async with desk.open(0) as xds, pod(desk, xds, tmp_path) as (made, _):
-        await connected(desk)
+        await desk.connected()
         async with asking_slowly(made.probes), farewell(made.drain(2)) as process:
             await asyncio.wait_for(process.communicate(), 60)
         assert process.returncode == 0
@@ -243,7 +197,7 @@ async def test_what_never_ends_does_not_keep_a_pod_for_longer_than_it_may(tmp_pa
 async def test_a_client_that_only_stays_connected_keeps_no_pod(tmp_path: Path) -> None:
     desk = Desk()
     async with desk.open(0) as xds, pod(desk, xds, tmp_path) as (made, _):
-        await connected(desk)
+        await desk.connected()
         reader, writer = await asyncio.open_connection("127.0.0.1", made.probes)
         writer.write(b"GET /ready HTTP/1.1\r\nhost: pod\r\n\r\n")
         await reader.readuntil(b"LIVE\n")
@@ -290,19 +244,3 @@ async def waited(process: Process, times: int) -> None:
 
 async def _is_alone(desk: Desk) -> bool:
     return not desk.hub.connected()
-
-
-async def _holds(envoy: RunningEnvoy, root: Credential) -> bool:
-    """Say whether Envoy believes this root alone."""
-    _, body = await envoy.get("/certs")
-    shown = {
-        int(each["serial_number"], 16)
-        for pair in json.loads(body)["certificates"]
-        for each in pair["ca_cert"]
-    }
-    return shown == {x509.load_pem_x509_certificate(root.certificate.encode()).serial_number}
-
-
-def _day() -> Lifetime:
-    now = datetime.now(UTC).replace(microsecond=0)
-    return Lifetime(now, now + timedelta(days=1))

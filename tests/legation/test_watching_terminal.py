@@ -64,11 +64,11 @@ def _as_in_a_terminal() -> None:
 
 
 @asynccontextmanager
-async def watching(port: int) -> AsyncIterator[Terminal]:
-    """Watch whoever answers at a port."""
+async def watching(*whom: str, rows: int = ROWS) -> AsyncIterator[Terminal]:
+    """Watch whoever is named by these flags."""
     ours, its = os.openpty()
-    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
-    command = (sys.executable, "-m", "legation", "status", "--watch", "--admin", f"127.0.0.1:{port}")
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", rows, COLUMNS, 0, 0))
+    command = (sys.executable, "-m", "legation", "status", "--watch", *whom)
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=its,
@@ -93,7 +93,7 @@ async def test_a_terminal_shows_changes_waits_for_who_is_away_and_is_given_back(
     port = free_port()
     async with AsyncExitStack() as doors:
         await doors.enter_async_context(admin_port(FINE, port))
-        async with watching(port) as terminal:
+        async with watching("--admin", f"127.0.0.1:{port}") as terminal:
             await terminal.shows(OWN_SCREEN, "infra/edge", "HTTPRoute shop/store", "nothing to look at")
             await doors.aclose()
             await terminal.shows("away since", "nobody answers", "infra/edge")

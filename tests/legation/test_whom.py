@@ -164,7 +164,7 @@ async def test_a_replica_that_does_not_answer_is_named_and_the_others_are_enough
     [
         ({"pods": 403}, (), ("pods is forbidden", "pods/proxy", "docs/tools.md")),
         ({"pods": 401}, (), ("log in to the cluster again",)),
-        ({"legation-1": 503}, (), ("is away", "port-forward", "--admin")),
+        ({"legation-1": 503}, (), ("is away", "networkPolicy.adminFrom", "--admin")),
         ({"legation-1": 404}, (), ("the version of `legation` that is installed there",)),
         ({}, ("--namespace", "elsewhere"), ("namespace elsewhere", "with --namespace")),
         ({}, ("--context", "nowhere"), ("no way to a cluster", "nowhere", "--kubeconfig")),

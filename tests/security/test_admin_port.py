@@ -143,6 +143,15 @@ async def test_the_host_that_counts_is_the_one_that_a_browser_sends(port: Port) 
             assert b"infra/edge" not in answer.body
 
 
+async def test_a_browser_that_asked_a_secure_place_is_answered_whatever_name_that_passed_on(
+    port: Port,
+) -> None:
+    for path in port.paths:
+        for site in ("none", "same-origin"):
+            answer = await port.ask(path, f"Sec-Fetch-Site: {site}", host="api.cluster.example:6443")
+            assert answer.status in {200, 404}, path
+
+
 async def test_nothing_but_reading_is_possible_by_any_route(port: Port) -> None:
     for path in port.paths:
         for method in METHODS:

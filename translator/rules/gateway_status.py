@@ -146,7 +146,9 @@ def _resolved(world: World, name: Name) -> Condition:
     its = (slot for slot in slots(world, name) if slot.owner.kind == "Gateway")
     bad = [slot.section for slot in its if listeners.judge(world, slot).unresolved]
     if bad:
-        return fails("ResolvedRefs", "ListenersNotResolved", f"see the listeners {', '.join(bad)}")
+        return fails(
+            "ResolvedRefs", "ListenersNotResolved", f"listeners with unresolved references: {', '.join(bad)}"
+        )
     return holds("ResolvedRefs", message=server_certificate_warning(world, own) if own else "")
 
 

@@ -4,11 +4,11 @@ import { h } from "./dom.js";
 import { known, refused } from "./known.js";
 import { object, reached } from "./map.js";
 import { go, here, link } from "./place.js";
-import { GRADES, grade, named, until } from "./words.js";
+import { GRADES, grade, named, rootsOf, until } from "./words.js";
 
 const VERDICTS = { good: "is so", bad: "is not as it should be", alarm: "nobody should miss this", warning: "is worth knowing", waiting: "is waited for" };
 
-const addressOf = (asked) => `/api/v1/object/${asked}`;
+const addressOf = (asked) => `api/v1/object/${asked}`;
 
 /** Name what has to be known of it. */
 export function addresses() {
@@ -44,7 +44,7 @@ function way(to) {
     ["decided by", proving.decidedBy && object(proving.decidedBy)],
     ["server name", proving.serverName],
     ["certificate for", proving.names.join(" or ")],
-    ["proved by", proving.roots],
+    ["proved by", rootsOf(proving.roots, proving.decidedBy?.kind === "BackendTLSPolicy")],
     ["roots", proving.expires && until(proving.expires)[0]],
     ["pins", proving.pins || null],
     ["shows it", proving.shows && object(proving.shows)],

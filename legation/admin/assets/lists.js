@@ -4,7 +4,7 @@ import { h } from "./dom.js";
 import { known } from "./known.js";
 import { object } from "./map.js";
 import { go, here, link } from "./place.js";
-import { GRADES, ago, count, grade, sign, until } from "./words.js";
+import { GRADES, ago, count, grade, rootsOf, sign, until } from "./words.js";
 
 const AT_ONCE = 300;
 let shown = AT_ONCE;
@@ -16,7 +16,7 @@ function asking(address, draw) {
 
 /** What somebody should look at. */
 export function findings() {
-  return asking("/api/v1/map", ({ findings: all, findingsLeftOut }) => [
+  return asking("api/v1/map", ({ findings: all, findingsLeftOut }) => [
     h("h1", {}, all.length ? "To look at" : "Nothing to look at"),
     !all.length && h("p", { class: "quiet" }, "Every object that was read is served as it was written."),
     all.map((each, n) => h("article", { class: "finding", key: `${each.object}|${each.where}|${n}` },
@@ -34,7 +34,7 @@ function linked(written) {
 
 /** The Envoys, and what they hold. */
 export function envoys() {
-  return asking("/api/v1/envoys", ({ gateways }) => [
+  return asking("api/v1/envoys", ({ gateways }) => [
     h("h1", {}, "Envoys"),
     h("p", { class: "quiet" }, "that are connected to this process, what each of them holds, and in short what other replicas tell of theirs"),
     gateways.map((each) => h("section", { class: "panel", key: each.gateway },
@@ -63,9 +63,9 @@ function envoyRow(each) {
 
 /** What is believed and shown, and until when. */
 export function trust() {
-  return asking("/api/v1/trust", (all) => [
+  return asking("api/v1/trust", (all) => [
     h("h1", {}, "Trust"),
-    h("p", { class: "quiet" }, "Certificates that Envoys believe or show, and pins; what ends first stands first."),
+    h("p", { class: "quiet" }, "Certificates that Envoys believe or show, and pins; first what is in use, and of it what ends first."),
     !all.length && h("p", { class: "empty" }, "No object asks for TLS."),
     all.length > 0 && table(["Owner", "For", "Certificate", "Valid", "From", "Used by"], all.slice(0, shown).flatMap(trustRows)),
     all.length > shown && further(all.length),
@@ -91,7 +91,7 @@ function trustRows(each, number) {
 /** What `legation audit` says. */
 export function audit() {
   const only = here().asked.get("grade");
-  return asking("/api/v1/audit", (all) => {
+  return asking("api/v1/audit", (all) => {
     const hops = all.filter((hop) => !only || hop.proof.grade === only);
     const counted = Object.groupBy ? Object.groupBy(all, (hop) => hop.proof.grade) : {};
     const weak = all.filter((hop) => ["unverified", "any-name"].includes(hop.proof.grade)).length;
@@ -108,7 +108,7 @@ export function audit() {
 
 function hopRow({ gateway, cluster, proof }) {
   const policy = proof.policy && object({ kind: "BackendTLSPolicy", namespace: proof.policy.split("/")[0], name: proof.policy.split("/")[1] });
-  const parts = [proof.roots && `${proof.names.join(" or ") || "any name"} by ${proof.roots}`, proof.pins && (proof.pins > 1 ? `one of ${proof.pins} pins` : "its only pin")];
+  const parts = [proof.roots && `${proof.names.join(" or ") || "any name"} by ${rootsOf(proof.roots, proof.policy)}`, proof.pins && (proof.pins > 1 ? `one of ${proof.pins} pins` : "its only pin")];
   const words = parts.filter(Boolean).join(" and ") || (proof.serverName ? "nothing" : GRADES[proof.grade][1]);
   return row(gateway + cluster, grade(proof.grade), h("b", { title: cluster }, proof.backend), h("a", { href: link({ view: "map", gateway }) }, gateway), policy || h("span", { class: "quiet" }, "none"), words);
 }
@@ -119,7 +119,13 @@ function further(all) {
 
 function table(titles, rows) {
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": titles.join(", ") }, h("table", {},
-    h("thead", {}, h("tr", {}, titles.map((title) => h("th", { key: title, scope: "col" }, title)))), h("tbody", {}, rows)));
+    h("thead", {}, h("tr", {}, titles.map((title) => h("th", { key: title, scope: "col" }, title)))), h("tbody", {}, rows.map((each) => titled(each, titles)))));
+}
+
+/** Have each cell know its column's title, which stands before it where the page is narrow. */
+function titled(described, titles) {
+  const children = described.children.map((cell, n) => ({ ...cell, attributes: { "data-title": titles[n] } }));
+  return { ...described, children };
 }
 
 function row(key, ...cells) {

@@ -12,11 +12,11 @@ const turned = new Map(); // names that somebody opened or closed
 const shown = new Map(); // how many names of a table are drawn
 
 export function chosen() {
-  const gateways = known("/api/v1/map")?.gateways ?? [];
+  const gateways = known("api/v1/map")?.gateways ?? [];
   return here().gateway || gateways[0]?.summary.name || "";
 }
 
-const chartOf = (gateway) => `/api/v1/map/${gateway.split("/").map(encodeURIComponent).join("/")}`;
+const chartOf = (gateway) => `api/v1/map/${gateway.split("/").map(encodeURIComponent).join("/")}`;
 
 /** Name what the map needs to know. */
 export function addresses() {
@@ -28,7 +28,7 @@ export function addresses() {
 
 /** Draw the map. */
 export function view() {
-  const now = known("/api/v1/map");
+  const now = known("api/v1/map");
   if (!now) return [h("p", { class: "quiet" }, "Asking...")];
   if (!now.gateways.length) return [nothing(now)];
   const gateway = chosen();
@@ -81,7 +81,7 @@ function drawn(chart, now) {
 }
 
 function envoysOf(gateway) {
-  const found = known("/api/v1/envoys")?.gateways.find((each) => each.gateway === gateway)?.envoys;
+  const found = known("api/v1/envoys")?.gateways.find((each) => each.gateway === gateway)?.envoys;
   if (!found) return null;
   const behind = found.filter((each) => !each.current).length;
   const rejected = found.filter((each) => each.lastNack).length;
@@ -193,7 +193,7 @@ function wayDrawn(way, key, failure, percent = null, label = "") {
       h("span", { class: "where" }, h("b", {}, to.port), h("span", { class: to.endpoints === 0 ? "alarm" : "quiet" }, `${to.protocol}, ${where}`)),
       h("span", { class: "proof" }, grade(proving.grade),
         proving.grade !== "cleartext" && proving.grade !== "relayed" && h("span", { class: "what" }, proving.words),
-        ends && h("span", { class: `when ${alarm || "quiet"}` }, `roots ${ends}`)),
+        ends && h("span", { class: `when ${alarm || "quiet"}` }, `roots ${ends.replace("expires", "expire")}`)),
       proving.decidedBy && h("span", { class: "quiet by" }, `by ${named(proving.decidedBy)}`)));
 }
 

@@ -14,8 +14,8 @@ const DRAWN = { map: map.view, findings: lists.findings, envoys: lists.envoys, t
 
 function wanted() {
   const { view } = here();
-  const own = { map: map.addresses(), findings: [], envoys: [], trust: ["/api/v1/trust"], audit: ["/api/v1/audit"] }[view];
-  return ["/api/v1/map", "/api/v1/envoys", ...own, ...beside.addresses()];
+  const own = { map: map.addresses(), findings: [], envoys: [], trust: ["api/v1/trust"], audit: ["api/v1/audit"] }[view];
+  return ["api/v1/map", "api/v1/envoys", ...own, ...beside.addresses()];
 }
 
 function draw() {
@@ -24,7 +24,7 @@ function draw() {
   patch(document.getElementById("page"), [
     h("a", { class: "skip", href: "#main", key: "skip", onclick: (event) => { event.preventDefault(); document.getElementById("main").focus(); } }, "Skip to what is shown"),
     h("header", { class: "top", key: "top" },
-      h("a", { class: "home", href: "#/map" }, h("b", {}, "Legation"), h("span", { class: "quiet" }, known("/api/v1/map")?.version ?? "")),
+      h("a", { class: "home", href: "#/map" }, h("b", {}, "Legation"), h("span", { class: "quiet" }, known("api/v1/map")?.version ?? "")),
       h("nav", { "aria-label": "Views", key: "views" }, VIEWS.map((each, n) => tab(each, view, n + 1))),
       search(), state()),
     h("div", { class: "body", key: "body" },
@@ -33,13 +33,13 @@ function draw() {
 }
 
 function tab(each, view, number) {
-  const found = known("/api/v1/map")?.findings.length;
+  const found = known("api/v1/map")?.findings.length;
   return h("a", { key: each, href: link({ view: each, gateway: "", object: null, way: null }), "aria-current": each === view && "page", title: `key ${number}` },
     TITLES[each], each === "findings" && found > 0 && h("span", { class: "number" }, String(found)));
 }
 
 function state() {
-  const [now, envoys, lost] = [known("/api/v1/map"), known("/api/v1/envoys"), lostSince()];
+  const [now, envoys, lost] = [known("api/v1/map"), known("api/v1/envoys"), lostSince()];
   const all = (envoys?.gateways ?? []).flatMap((each) => each.envoys);
   const behind = all.filter((each) => !each.current).length;
   const words = lost ? ["bad", `no answer since ${lost.toLocaleTimeString()}: shown as it was`]

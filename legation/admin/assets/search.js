@@ -35,7 +35,7 @@ function type(text) {
 }
 
 async function find(text) {
-  const answer = await fetch(`/api/v1/search?${new URLSearchParams({ q: text })}`, { cache: "no-store" }).catch(() => null);
+  const answer = await fetch(`api/v1/search?${new URLSearchParams({ q: text })}`, { cache: "no-store" }).catch(() => null);
   if (!answer?.ok) return;
   const found = await answer.json();
   if (text !== asked) return; // somebody typed on

@@ -53,6 +53,12 @@ export function path(thing) {
   return [thing.kind, thing.namespace, thing.name].filter(Boolean).map(encodeURIComponent).join("/");
 }
 
+/** Roots as people call them; by name they are Envoy's. */
+export function rootsOf(name, policy) {
+  if (name === "legation/system-roots") return "the machine's roots";
+  return name && (policy ? "the policy's own roots" : "its own roots");
+}
+
 /** A date in the words that matter: how long until it. */
 export function until(written) {
   const days = (new Date(written) - Date.now()) / 86_400_000;

@@ -22,6 +22,7 @@ from legation.proofs.audit_record import (
     Policy,
     Strength,
     Weak,
+    Word,
     beginning,
     line,
     read_line,
@@ -143,7 +144,7 @@ def test_a_policy_that_turns_to_another_service_leaves_a_record_of_who_turned_it
     put = begun(config_map("roots", OLD.pem), policy())
     found = only(put(noted(policy().replace("name: pay}", "name: other}"), "mallory", 7, SPEC)))
     assert found.why == "PolicyGone"
-    assert found.policy == Policy("shop/tls", 7, "4711", manager="mallory", operation="Apply", written=NOTED)
+    assert found.policy == Policy("shop/tls", "BackendTLSPolicy", 7, "4711", "mallory", "Apply", NOTED)
 
 
 NOTED = datetime(2026, 1, 1, 3, tzinfo=UTC)
@@ -208,7 +209,7 @@ def test_what_an_x_backend_says_itself_is_its_word_and_names_who_wrote_it() -> N
     put = begun(config_map("roots", OLD.pem), X_BACKEND, led)
     written = noted(X_BACKEND.partition("  tls:")[0], "mallory", 2, SPEC)
     found = only(put(written))
-    word = Policy("shop/own", 2, "4711", "mallory", "Apply", NOTED, "XBackend")
+    word = Policy("shop/own", "XBackend", 2, "4711", "mallory", "Apply", NOTED)
     assert (found.why, found.policy) == ("BackendChanged", word)
     assert found.because == (edited("XBackend shop/own", 2, "mallory"),)
     assert found.after is not None
@@ -425,15 +426,19 @@ def test_a_mistake_of_ours_about_somebodys_trust_is_named_and_costs_nothing_that
 
 def test_a_record_begins_with_counts_and_names_what_is_weak() -> None:
     bench = Workbench(asks_envoys=False)
-    outcome = bench.work([the_time(), *puts_of(together(led_to("weak", "plain"), WEAK))])
+    skipping = "wellKnownCACertificates: legation.dev/insecure-skip-verification"
+    own = together(
+        X_BACKEND.replace(REFERENCES, skipping), route("own", "pay").replace("name: pay, port: 80", OWN)
+    )
+    outcome = bench.work([the_time(), *puts_of(together(led_to("weak", "plain"), WEAK, own))])
     at = datetime(2026, 1, 1, tzinfo=UTC)
     first, *others = beginning(audited(outcome.snapshots), at)
     assert isinstance(first, Began)
-    assert first.grades == {"cleartext": 1, "unverified": 1}
-    [weak] = others
-    assert isinstance(weak, Weak)
-    assert (weak.policy, weak.after.grade) == ("shop/weak", Grade.UNVERIFIED)
-    assert [read_line(line(each)) for each in (first, weak)] == [first, weak]
+    assert first.grades == {"cleartext": 1, "unverified": 2}
+    weak = [each for each in others if isinstance(each, Weak)]
+    assert [each.policy for each in weak] == [Word("shop/own", "XBackend"), Word("shop/weak")]
+    assert {each.after.grade for each in weak} == {Grade.UNVERIFIED}
+    assert [read_line(line(each)) for each in (first, *others)] == [first, *weak]
 
 
 def proved(outcome: Outcome) -> Counter[tuple[object, ...]]:

@@ -1,0 +1,52 @@
+"""In which order a replica that begins to lead sees to proxies, in a scripted API server."""
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from k8s_watch.reader import Reader
+from k8s_watch.writer import Writer
+from legation.addresses import HostPort
+from legation.channel.rotation import renewed_roots
+from legation.proxies.keeper import AT_ONCE, Keeper
+from legation.proxies.made import SORTS
+from legation.proxies.managed import Environment
+from legation.proxies.wanted import Wanted
+from legation.proxies.ways import Ways
+from tests.k8s_watch.faulty_api import SOON, FaultyApi, serving
+from tests.k8s_watch.listener import reached
+from translator.names import Name
+from translator.objects.gateway import Gateway
+from translator.rules.managed import settle
+
+ENVIRONMENT = Environment(HostPort("xds.test", 18000), "xds.test", "envoyproxy/envoy:v1.40.0")
+
+
+def wanted(name: str) -> Wanted:
+    metadata = {"name": name, "namespace": "shop", "uid": name}
+    spec = {"gatewayClassName": "legation", "listeners": []}
+    return Wanted(msgspec.convert({"metadata": metadata, "spec": spec}, Gateway), (), settle())
+
+
+async def test_a_gateway_without_proxies_does_not_wait_for_those_that_have_some(tmp_path: Path) -> None:
+    api = FaultyApi()
+    api.roots |= {
+        f"/apis/{sort.group}/{sort.version}" if sort.group else "/api/v1" for sort in SORTS.values()
+    }
+    api.kinds |= {sort.plural for sort in SORTS.values()}
+    old = [f"old-{number}" for number in range(2 * AT_ONCE)]
+    for name in old:
+        await api.put(f"legation-{name}", "deployments", labels={"app.kubernetes.io/managed-by": "legation"})
+    roots = renewed_roots((), datetime.now(UTC))
+    async with serving(api), reached(api, tmp_path) as server, asyncio.timeout(SOON):
+        ways = Ways(Reader(server), Writer(server, "legation.dev/gateway-controller"))
+        keeper = Keeper(ways, ENVIRONMENT, lambda: roots, lambda _gateway, _trouble: None)
+        keeper.take({Name("shop", name): wanted(name) for name in (*old, "new")})
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(keeper.run())
+            await api.until(lambda: ("secrets", "shop", "legation-new") in api.objects)
+            made = sum(key[0] == "secrets" for key in api.objects)
+            running.cancel()
+    assert made <= AT_ONCE
