@@ -23,7 +23,7 @@ BESIDE := $(filter-out $(PACKAGES) build dist,$(wildcard * .dockerignore))
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check
 LOCKED := $(PIP_INSTALL) --require-hashes --only-binary :all:
 SLOWEST := --durations 15 --durations-min 5
-PYTEST := -m pytest --numprocesses $(JOBS) --dist loadfile $(SLOWEST)
+PYTEST := -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder $(SLOWEST)
 UV_COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header $(if $(UPGRADE),--upgrade)
 
 # Steps are announced in bold on a terminal, plainly anywhere else.
