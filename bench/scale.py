@@ -22,7 +22,8 @@ from msgspec import Struct
 from bench.cluster.usage import usage
 from bench.loop import shop
 from legation.change import Put
-from legation.pump import Change, Workbench, the_time
+from legation.pump import the_time
+from legation.workbench import Change, Workbench
 from translator.names import Name
 from translator.objects.kinds import KINDS
 from xds_server.hub import Hub, Seat

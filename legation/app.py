@@ -16,10 +16,11 @@ from legation.files import Update, watch
 from legation.proofs.audit_log import AuditLog, appending
 from legation.proxies.envoy_process import Launch
 from legation.proxies.local import Fleet
-from legation.pump import Change, Outcome, Workbench, the_time
+from legation.pump import the_time
 from legation.roots import system_roots
 from legation.settings import Settings
 from legation.standing import Overview
+from legation.workbench import Change, Outcome, Workbench
 from translator.rules.backend_tls import SYSTEM_ROOTS
 from translator.rules.gateways import BINDING, Binding
 from xds_server.service import Address, Terms, serving

@@ -22,7 +22,7 @@ from legation.peers import Others, alone
 from legation.proofs import trust_news
 from legation.proxies.local import Proxy
 from legation.publish import Offers
-from legation.pump import Batch, Outcome, Pump, Taker, Workbench
+from legation.pump import Pump, Taker
 from legation.quarantine import Quarantine
 from legation.quarantined import Held
 from legation.settings import ServerFiles
@@ -32,6 +32,7 @@ from legation.telemetry.otlp_settings import Traces
 from legation.telemetry.overtime import Overtime
 from legation.telemetry.watchdog import Watchdog
 from legation.telling import Telling
+from legation.workbench import Batch, Outcome, Workbench
 from translator.names import Name, Ref
 from translator.world import World
 from xds_server.admission import GroupOf

@@ -21,9 +21,9 @@ from legation.checks.findings import Fault, faults, in_words
 from legation.checks.table import EXPIRY, MISTAKE
 from legation.proofs.changes import RootsChange
 from legation.proofs.trust_news import happening
-from legation.pump import Outcome
 from legation.status_writer import Wrote
 from legation.telemetry.rations import Ration, Rations
+from legation.workbench import Outcome
 from legation.written_status import read_status
 from translator.names import Ref
 from translator.objects.kinds import KINDS

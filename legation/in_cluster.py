@@ -18,7 +18,7 @@ from k8s_watch.change import Change
 from k8s_watch.kind import Place
 from k8s_watch.reader import Reader
 from k8s_watch.writer import Writer
-from legation import pump
+from legation import workbench
 from legation.admin.cluster_metrics import ClusterMetrics, Sources
 from legation.change import Stated, written
 from legation.channel.authority import Credential
@@ -32,9 +32,10 @@ from legation.other_replicas import OtherReplicas, own_service
 from legation.permissions import LEASE
 from legation.proofs.audit_log import AuditLog, appending
 from legation.proxies.ways import Ways
-from legation.pump import Outcome, Workbench, the_time
+from legation.pump import the_time
 from legation.settings import RunSettings
 from legation.status_writer import StatusWriter, Wrote
+from legation.workbench import Outcome, Workbench
 from translator.objects.kinds import Object
 from translator.rules.bundles import Bundles
 from translator.rules.gateways import BINDING, CONTROLLER, Binding
@@ -184,7 +185,7 @@ class Replica:
             self._engine.put((*(() if self._begun else self._facts()), *batch), received)
             self._begun = True
 
-    def _facts(self) -> Sequence[pump.Change]:
+    def _facts(self) -> Sequence[workbench.Change]:
         binding = Stated(BINDING, Binding(self._settings.proxies_listen_at))
         own = self._managed.facts if self._managed else ()
         return (the_time(), self._crds.fact, binding, *own)

@@ -16,8 +16,8 @@ from legation.pods.keeper import PodsKeeper
 from legation.proxies.keeper import Keeper
 from legation.proxies.managed import Environment
 from legation.proxies.ways import Ways
-from legation.pump import Batch, Kept, Outcome
 from legation.settings import RunSettings
+from legation.workbench import Batch, Kept, Outcome
 from translator.names import Name
 from translator.objects.kinds import Object
 from translator.rules.managed import RUNS_PROXIES

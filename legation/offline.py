@@ -8,7 +8,8 @@ from msgspec import Struct
 from legation.disk import Unreadable, list_manifests, read_manifest
 from legation.folder import Folder, Reading, about_file, read
 from legation.manifests import Problem
-from legation.pump import Outcome, Workbench, the_time
+from legation.pump import the_time
+from legation.workbench import Outcome, Workbench
 from translator.world import World
 
 

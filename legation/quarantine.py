@@ -14,8 +14,8 @@ from typing import NamedTuple
 import structlog
 from msgspec import Struct
 
-from legation.pump import Outcome
 from legation.quarantined import Elsewhere, Held, HoldBack, LetGo
+from legation.workbench import Outcome
 from translator.envoy.secrets import owner_of
 from translator.names import Name, Ref
 from translator.rules.held_back import HTTP_ROUTES

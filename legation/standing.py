@@ -16,8 +16,8 @@ from legation.manifests import Problem
 from legation.peers import Others, alone
 from legation.proxies.handshakes import Handshakes, counted
 from legation.proxies.local import Proxy
-from legation.pump import Outcome
 from legation.telling import RELEASE
+from legation.workbench import Outcome
 from legation.written_status import PENDING, Condition, Listener, read_status
 from translator.names import Name, Ref
 from translator.rules.gateways import CONTROLLER

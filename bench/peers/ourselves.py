@@ -16,7 +16,8 @@ from msgspec import Struct
 
 from legation.change import Put
 from legation.collection import undisturbed
-from legation.pump import Workbench, the_time
+from legation.pump import the_time
+from legation.workbench import Workbench
 from translator.objects.kinds import find_kind, name_of
 from xds_server.snapshot import Snapshot, changed
 

@@ -14,7 +14,7 @@ from prometheus_client import (
 
 from legation.admin.reasons import reason
 from legation.admin.series import GatewayCounter
-from legation.pump import Outcome
+from legation.workbench import Outcome
 from xds_server.report import Accepted, Arrived, Begun, Cause, Overdue, Rejected, Report, Sent, TurnedAway
 
 QUICK = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)  # seconds

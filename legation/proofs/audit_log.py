@@ -19,7 +19,7 @@ from prometheus_client.core import CounterMetricFamily, Metric
 
 from legation.proofs.audit_record import Changed, beginning, line
 from legation.proofs.hops import audited
-from legation.pump import Outcome
+from legation.workbench import Outcome
 from xds_server.snapshot import Snapshot
 
 STDOUT = "-"

@@ -12,7 +12,7 @@ from time import monotonic
 
 from msgspec import Struct
 
-from legation.pump import Outcome
+from legation.workbench import Outcome
 from translator.names import Ref
 from xds_server.report import (
     Accepted,

@@ -14,8 +14,8 @@ from legation.answers import FROM_NO_PAGE
 from legation.change import Stated
 from legation.contact import Stale
 from legation.folder import Folder, read
-from legation.pump import Workbench
 from legation.standing import Standing, read_overview
+from legation.workbench import Workbench
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, together
 from translator.rules.gateways import BINDING, Binding
 from xds_server.hub import Hub

@@ -13,8 +13,8 @@ from k8s_watch.writer import Writer
 from legation.events import BUG, MOST_WAITING, OF_A_NAMESPACE, OF_ALL, RECOVERED, Events, happenings
 from legation.proofs.changes import RootsChange
 from legation.proofs.trust_news import REASON as TRUST_CHANGED
-from legation.pump import Outcome
 from legation.status_writer import Wrote
+from legation.workbench import Outcome
 from tests.k8s_watch.faults import Json, refusing
 from tests.k8s_watch.faulty_api import FaultyApi, serving
 from tests.k8s_watch.listener import reached, running

@@ -12,7 +12,7 @@ from legation.atlas.ways import in_short
 from legation.explain.explanation import Door, OfObject, OfRequest, Unknown, read_explanation
 from legation.explain.question import Question, explained, read_question
 from legation.folder import Folder, read
-from legation.pump import Workbench
+from legation.workbench import Workbench
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from tests.legation.proofs.test_hops import policy
 from tests.legation.running import Legation, free_port, legation_up

@@ -26,9 +26,10 @@ from legation.change import Stated
 from legation.checks.table import GROUPS, REMEDIES
 from legation.folder import Folder, read
 from legation.peers import Others
-from legation.pump import Workbench, the_time
+from legation.pump import the_time
 from legation.standing import Standing
 from legation.telling import Holding, Refused, Telling, versions
+from legation.workbench import Workbench
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from tests.legation.proofs.test_hops import EVERYTHING, policy
 from tests.pki import Authority

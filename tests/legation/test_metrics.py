@@ -22,7 +22,7 @@ from legation.engine import Engine, Surroundings
 from legation.folder import Folder, read
 from legation.proofs.audit_log import AuditLog
 from legation.proofs.changes import Used
-from legation.pump import Outcome, Workbench
+from legation.workbench import Outcome, Workbench
 from tests.legation.proofs.test_hops import WEAK, led_to
 from translator.names import Name, Ref
 from translator.rules.gateways import BINDING, Binding

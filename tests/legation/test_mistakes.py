@@ -13,7 +13,8 @@ from legation.checks.findings import Told
 from legation.deliveries import Heard
 from legation.notebook import Notebook
 from legation.publish import Publisher
-from legation.pump import Batch, Outcome, Pump, Workbench, the_time
+from legation.pump import Pump, the_time
+from legation.workbench import Batch, Outcome, Workbench
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, together
 from tests.legation.test_pump import CLASS, EDGE, GROUP, SHOP, TRUST, Manifests
 from tests.pki import Authority

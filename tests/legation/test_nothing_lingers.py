@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sized
 from legation.announce import Announcer
 from legation.deliveries import Heard
 from legation.folder import Folder, read
-from legation.pump import Kept, Workbench
 from legation.standing import Standing
+from legation.workbench import Kept, Workbench
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from tests.pki import Authority
 from translator.names import Name

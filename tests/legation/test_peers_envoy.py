@@ -15,8 +15,8 @@ from legation.channel.authority import make_root
 from legation.deliveries import Heard
 from legation.folder import Folder, read
 from legation.publish import Offers
-from legation.pump import Workbench
 from legation.telling import tell
+from legation.workbench import Workbench
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, together
 from tests.legation.replicas import Replica, day
 from tests.legation.running import free_port

@@ -18,8 +18,9 @@ from legation.deliveries import Heard
 from legation.files import watch
 from legation.folder import Folder, read
 from legation.publish import Offers, Publisher
-from legation.pump import Change, Outcome, Pump, Workbench, the_time
+from legation.pump import Pump, the_time
 from legation.quarantined import Elsewhere
+from legation.workbench import Change, Outcome, Workbench
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from tests.pki import Authority
 from translator.names import Name, Ref

@@ -18,8 +18,8 @@ from legation.answers import FROM_NO_PAGE, Answers, Told
 from legation.cli import asking
 from legation.cli.overviews import together as as_one
 from legation.folder import Folder, read
-from legation.pump import Workbench
 from legation.standing import Envoy, Standing, as_json
+from legation.workbench import Workbench
 from tests.k8s_watch.faulty_api import write_kubeconfig
 from tests.legation import whole_cluster
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from legation.folder import Folder, read
-from legation.pump import Workbench
+from legation.workbench import Workbench
 
 Versions = dict[str, dict[str, str]]
 

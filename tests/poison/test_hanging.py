@@ -6,8 +6,9 @@ import threading
 import pytest
 from structlog.testing import capture_logs
 
-from legation.pump import Outcome, Pump, Workbench
+from legation.pump import Pump
 from legation.telemetry.overtime import Overtime
+from legation.workbench import Outcome, Workbench
 from tests.looking import eventually
 from tests.poison.tenants import bystander
 from tests.poison.test_quarantine import put

@@ -5,7 +5,8 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from legation.pump import Outcome, Pump, Workbench
+from legation.pump import Pump
+from legation.workbench import Outcome, Workbench
 from tests.poison.tenants import bystander
 from tests.poison.test_limits import matching, route
 from tests.poison.test_quarantine import put

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from legation.pump import Workbench
+from legation.workbench import Workbench
 from tests.poison.spells import TENANT
 from tests.poison.tenants import QUIET, world_of
 from tests.poison.test_mistakes import Query, evil, plant

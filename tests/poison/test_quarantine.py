@@ -14,9 +14,9 @@ from msgspec import Raw, structs
 from legation.addresses import HostPort
 from legation.bootstrap import Start, as_fields, bootstrap
 from legation.change import Put
-from legation.pump import Batch, Outcome, Workbench
 from legation.quarantine import Quarantine
 from legation.standing import Overview
+from legation.workbench import Batch, Outcome, Workbench
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from tests.legation.running import Legation, free_port, legation_up
 from tests.loopback import LOOPBACK, ask, http_backend

@@ -12,8 +12,8 @@ from legation.admin.maps import Question
 from legation.admin.metrics import Telemetry
 from legation.admin.server import AdminPort, answering
 from legation.folder import Folder, read
-from legation.pump import Workbench
 from legation.standing import Standing
+from legation.workbench import Workbench
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, together
 from xds_server.hub import Hub
 

@@ -12,8 +12,8 @@ import yaml
 from legation.admin.metrics import Telemetry
 from legation.admin.server import AdminPort
 from legation.folder import Folder, read
-from legation.pump import Workbench
 from legation.standing import Standing
+from legation.workbench import Workbench
 from tests.legation.manifest_texts import LEGATION_CLASS, service, together
 from tests.legation.running import legation_up, run
 from tests.pki import Authority, self_signed

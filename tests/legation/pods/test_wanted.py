@@ -4,7 +4,7 @@ from string import Template
 
 from legation.folder import Folder, read
 from legation.pods.wanted import LABEL, Pods, manifest
-from legation.pump import Workbench
+from legation.workbench import Workbench
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, together
 from translator.names import Name
 

@@ -15,7 +15,7 @@ import pytest
 from legation.proofs import audit_log
 from legation.proofs.audit_log import MOST_INHERITED, MOST_WAITING, AppendedFile, AuditLog, appending
 from legation.proofs.audit_record import Began, Cause, Changed, Edit, Policy, Strength, Weak, line, read_line
-from legation.pump import Outcome
+from legation.workbench import Outcome
 from tests.looking import eventually
 from tests.pages.blocks import blocks
 from translator.envoy.proofs import Grade

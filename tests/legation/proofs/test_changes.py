@@ -30,7 +30,8 @@ from legation.proofs.audit_record import (
 from legation.proofs.changes import Used
 from legation.proofs.hops import audited
 from legation.proofs.trust_news import words
-from legation.pump import Change, Outcome, Workbench, the_time
+from legation.pump import the_time
+from legation.workbench import Change, Outcome, Workbench
 from tests import worlds
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from tests.legation.proofs.test_audit_record import objects

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from legation.pump import Effort, Outcome
 from legation.telemetry.otlp import Exporter
 from legation.telemetry.otlp_settings import Traces
 from legation.telemetry.tracing import MOST_OPEN, MOST_SPANS, PATIENCE, Span, Tracer
+from legation.workbench import Effort, Outcome
 from tests.collector import attributes, collecting_over_http, is_whole, traced
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from tests.legation.running import free_port, legation_up
