@@ -10,6 +10,7 @@ JOBS ?= 2
 TESTS ?= tests
 ONCE ?=
 ON ?=
+WITHOUT ?=
 
 BIN := .venv/bin
 PACKAGES := legation k8s_watch translator xds_server
@@ -31,7 +32,7 @@ say = @if [ -t 1 ]; then printf '\033[1m%s\033[0m\n' '$(1)'; else printf '%s\n' 
 
 .PHONY: help
 help: ## list what there is to do
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: setup
 setup: .venv/ready ## make .venv, with every dependency as locked
@@ -116,12 +117,12 @@ else
 endif
 
 .PHONY: e2e
-e2e: .venv/ready build/wheel-env/ready ## run the tests that need an API server and root; SUITE=core, full or a pattern: the official suite
+e2e: .venv/ready build/wheel-env/ready ## run the tests that need an API server and root; SUITE=core, full or a pattern: the official suite; WITHOUT=FILES leaves some out
 	$(if $(SUITE)$(E2E),,$(call say,Testing apart from any cluster: how manifests are judged and what an image is made of))
 	$(if $(SUITE)$(E2E),,@$(BIN)/python -m pytest --quiet e2e/crds e2e/apart)
 	$(call say,Testing in a cluster (the first time its programs are built: a quarter of an hour))
 	@$(if $(SUITE),LEGATION_E2E_PROBE_PERIOD=1) $(BIN)/python -m e2e.cluster with \
-	  $(BIN)/python -m pytest $(SLOWEST) --ignore=e2e/crds --ignore=e2e/apart --ignore=e2e/page $(or $(E2E),$(if $(SUITE),e2e/test_conformance.py,e2e))
+	  $(BIN)/python -m pytest $(SLOWEST) --ignore=e2e/crds --ignore=e2e/apart --ignore=e2e/page $(WITHOUT:%=--ignore=%) $(or $(E2E),$(if $(SUITE),e2e/test_conformance.py,e2e))
 
 .PHONY: page
 page: .venv/ready ## test the admin port's page in a real Chromium: Debian's, which root is given if it is missing

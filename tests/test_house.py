@@ -212,3 +212,9 @@ def test_lock_files_agree_about_every_version() -> None:
 def test_the_gate_runs_the_command_that_a_newcomer_is_told() -> None:
     assert re.search(r"^(?:step )?make test$", (ROOT / ".ci/run").read_text(), re.MULTILINE)
     assert "make test" in (ROOT / "CONTRIBUTING.md").read_text()
+
+
+def test_make_lists_every_command_that_there_is() -> None:
+    told = subprocess.run(["make", "help"], cwd=ROOT, check=True, capture_output=True, text=True)
+    listed = re.findall(r"^  make (\S+) ", told.stdout, re.MULTILINE)
+    assert listed == re.findall(r"^\.PHONY: (\S+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
