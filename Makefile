@@ -6,7 +6,8 @@ MAKEFLAGS += --no-builtin-rules
 
 # PYTHON=... picks the interpreter; otherwise the first of these that is new enough.
 PYTHONS := $(or $(PYTHON),python3 python3.13 python3.12 python3.11)
-JOBS ?= 2
+# Many tests wait for others: one job more than there are processors.
+JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 TESTS ?= tests
 ONCE ?=
 ON ?=
