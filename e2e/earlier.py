@@ -18,6 +18,12 @@ class HistoryError(LookupError):
     """The history of this clone does not go back so far."""
 
 
+def is_shallow() -> bool:
+    """Say whether this clone was made without its history."""
+    command = ["git", "rev-parse", "--is-shallow-repository"]
+    return subprocess.run(command, cwd=PROJECT, text=True, capture_output=True, check=True).stdout == "true\n"  # noqa: S603  as written above
+
+
 def checked_out() -> Path:
     """Write its program and its chart to a folder; return where the chart is."""
     shutil.rmtree(FOLDER, ignore_errors=True)

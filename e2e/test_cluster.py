@@ -49,13 +49,14 @@ spec:
   ports: [{port: 80, targetPort: 3000}]
 """)
 
-UNUSED = "198.19.15.250"  # by any Service that does not ask for it
+UNUSED = "198.19.128.9"  # by any Service that does not ask for it
 LATE = f"""
 apiVersion: v1
 kind: Service
 metadata: {{name: late}}
 spec:
-  clusterIP: {UNUSED}
+  type: LoadBalancer
+  loadBalancerIP: {UNUSED}
   selector: {{app: echo}}
   ports: [{{port: 80, targetPort: 3000}}]
 """

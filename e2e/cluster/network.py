@@ -32,7 +32,7 @@ route add {VIRTUAL} dev node src {NODE_ADDRESS}
 # While kube-proxy writes its rules, the kernel lets a few of many thousand new connections pass between old
 # and new. What still goes to the address of a Service then is dropped: it is sent again a second later and
 # finds the rules, instead of being remembered as a connection that no rule has changed.
-_ASTRAY = "".join(
+_ASTRAY = "add table ip astray\n" + "".join(
     f"add chain ip astray {hook} {{ type filter hook {hook} priority 0 ; }}\n"
     f"add rule ip astray {hook} ip daddr {VIRTUAL} meta l4proto tcp drop\n"
     for hook in ("output", "forward")
@@ -66,7 +66,7 @@ def make(namespace: str, environment: Mapping[str, str]) -> None:
         "nft",
         "--file",
         "-",
-        lines=f"add table ip astray\n{_ASTRAY}",
+        lines=_ASTRAY,
         environment=environment,
     )
 

@@ -78,7 +78,7 @@ class Keeper:
             self._due.mark(gateway)
 
     def _is_run(self, gateway: Name) -> bool:
-        """Say whether there are proxies of a Gateway, or none are wanted."""
+        """Say whether proxies of ours are there for a Gateway, or it wants nothing of us."""
         wanted = self._wanted[gateway]
         return wanted is None or self._ledger.found(Key("Deployment", wanted.name)) is not None
 

@@ -1,6 +1,7 @@
 """What parameters say of listeners that nobody has, and of those that cannot be told apart."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 
 from translator.advice.checks import REMARK, WITHOUT_EFFECT, Advice, Check
 from translator.names import Name, Ref
@@ -29,9 +30,9 @@ CHECKS = (MISSING, SHARED)
 
 def sections(world: World) -> Iterator[Advice]:
     """Tell of what is said of single listeners, and holds for none or for others as well."""
+    heeded = _heeded(world)
     for name in sorted(world.names(GatewayParameters)):
-        about = Ref("GatewayParameters", name)
-        gateways = [each for each in sorted(ours(world)) if name in {one.where for one in said(world, each)}]
+        about, gateways = Ref("GatewayParameters", name), heeded[name]
         for number, entry in enumerate(world.must(GatewayParameters, name).spec.listeners):
             field = f"spec.listeners[{number}]"
             found = [slot for gateway in gateways for slot in _own(world, gateway, entry.section_name)]
@@ -41,6 +42,15 @@ def sections(world: World) -> Iterator[Advice]:
                 if others := _sharing(world, slot):
                     message = f"{slot} of Gateway {slot.gateway} shares its connections with {listed(others)}"
                     yield Advice(SHARED, about, field, message)
+
+
+def _heeded(world: World) -> Mapping[Name, Sequence[Name]]:
+    """Return which Gateways go by parameters of which name."""
+    found = defaultdict[Name, list[Name]](list)
+    for gateway in sorted(ours(world)):
+        for where in {one.where for one in said(world, gateway)}:
+            found[where].append(gateway)
+    return found
 
 
 def _own(world: World, gateway: Name, section: str) -> list[Slot]:
