@@ -3,8 +3,8 @@
 Names, fingerprints and pins only: no key, and no certificate, is ever part of it.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from enum import StrEnum
@@ -21,15 +21,19 @@ from legation.proofs.hops import Hop
 from translator.envoy.proofs import Grade, Proof
 from translator.names import Name, Ref
 from translator.objects.backend_tls_policy import BackendTLSPolicy
+from translator.objects.gateway import Gateway
+from translator.objects.gateway_class import GatewayClass
 from translator.objects.provenance import FieldManager, TracedMeta
 from translator.objects.x_backend import XBackend
 from translator.rules.attachment import ROUTES
+from translator.rules.default_gateways import Route
+from translator.rules.parameters import referred
+from translator.rules.reach import targets
 from translator.rules.wordings import of_policy, of_x_backend
 from translator.world import World
 
 MOST_CAUSES = 5
 NOBODY = FieldManager()  # where nobody was noted
-PERMITTING = frozenset({"GatewayParameters", "GatewayClass", "Gateway", "Namespace"})
 LEADING = frozenset({*ROUTES, "Gateway", "ListenerSet", "ReferenceGrant", "GatewayClass"})
 
 
@@ -130,13 +134,15 @@ class Touched(NamedTuple):
 
     objects: Mapping[Ref, Put]
     leading: frozenset[Ref]  # the first of those that lead to any backend
-    permitting: frozenset[Ref]  # and of those that permit something anywhere
+    naming: Mapping[Ref, frozenset[Ref]]  # routes, by each backend that they name
 
 
 def changed(
-    world: World, hops: Iterable[HopChange], batch: Iterable[object], at: datetime
+    world: World, hops: Sequence[HopChange], batch: Iterable[object], at: datetime
 ) -> tuple[Changed, ...]:
     """Say of each change whose it is and why it came about."""
+    if not hops:
+        return ()
     touched = _touched(batch)
     return tuple(_changed(world, each, touched, at) for each in hops)
 
@@ -161,11 +167,17 @@ def read_line(written: bytes) -> Record:
 
 def _touched(batch: Iterable[object]) -> Touched:
     objects = {Ref(each.kind.__name__, each.name): each for each in batch if isinstance(each, Put)}
-    return Touched(objects, _first(objects, LEADING), _first(objects, PERMITTING))
+    naming: defaultdict[Ref, set[Ref]] = defaultdict(set)
+    for ref, put in objects.items():
+        if isinstance(put.thing, Route):
+            for target in targets(put.thing):
+                naming[target].add(ref)
+    leading = (each for each in objects if each.kind in LEADING)
+    return Touched(objects, _first(leading), {target: _first(refs) for target, refs in naming.items()})
 
 
-def _first(objects: Iterable[Ref], kinds: frozenset[str]) -> frozenset[Ref]:
-    return frozenset(nsmallest(MOST_CAUSES, (each for each in objects if each.kind in kinds)))
+def _first(refs: Iterable[Ref]) -> frozenset[Ref]:
+    return frozenset(nsmallest(MOST_CAUSES, refs))
 
 
 def _changed(world: World, hop: HopChange, touched: Touched, at: datetime) -> Changed:
@@ -248,7 +260,7 @@ def _cause(world: World, hop: HopChange, touched: Touched) -> tuple[Cause, Abstr
     objects = touched.objects.keys()
     if before is None or after is None:
         why = Cause.REACHED if before is None else Cause.NO_LONGER_REACHED
-        return why, touched.leading | (objects & {owner})
+        return why, _leading(world, hop, touched, owner) | (objects & {owner})
     policies = frozenset(_policy_ref(each.proof.policy) for each in (before, after) if each.proof.policy)
     if before.proof.policy != after.proof.policy:
         return _succession(before.proof.policy, after.proof.policy), objects & (policies | {owner})
@@ -256,10 +268,38 @@ def _cause(world: World, hop: HopChange, touched: Touched) -> tuple[Cause, Abstr
         Cause.POLICY_CHANGED: objects & policies,
         Cause.CA_CHANGED: objects & _holders(world, policies, owner),
         Cause.BACKEND_CHANGED: objects & {owner},
-        Cause.PERMISSION_CHANGED: touched.permitting,
+        Cause.PERMISSION_CHANGED: objects & _permitting(world, hop, owner),
     }
     found = next(((why, because) for why, because in explanations.items() if because), None)
     return found or (Cause.TIME_PASSED, frozenset())
+
+
+def _leading(world: World, hop: HopChange, touched: Touched, owner: Ref) -> AbstractSet[Ref]:
+    """Name what leads this way; what is gone may have led anywhere, so then it is whatever may have."""
+    grants = {
+        ref
+        for ref in touched.leading
+        if (ref.kind, ref.name.namespace) == ("ReferenceGrant", owner.name.namespace)
+    }
+    its = touched.objects.keys() & set(_above(world, hop))
+    return touched.naming.get(owner, frozenset()) | its | grants or touched.leading
+
+
+def _permitting(world: World, hop: HopChange, owner: Ref) -> frozenset[Ref]:
+    """Name the objects that may permit a Gateway to prove less of the backends of a namespace."""
+    return frozenset((*_above(world, hop), Ref("Namespace", Name("", owner.name.namespace))))
+
+
+def _above(world: World, hop: HopChange) -> Iterator[Ref]:
+    """Name a Gateway, its class, and the parameters of both."""
+    name = Name(*hop.gateway.split("/", 1))
+    yield Ref("Gateway", name)
+    if gateway := world.standing(Gateway, name):
+        of = Name("", gateway.spec.gateway_class_name)
+        yield Ref("GatewayClass", of)
+        yield from (
+            Ref("GatewayParameters", each) for each in referred(gateway, world.standing(GatewayClass, of))
+        )
 
 
 def _succession(before: str, after: str) -> Cause:

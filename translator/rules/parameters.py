@@ -4,7 +4,7 @@ The class gives defaults, which the Gateway's own parameters replace field by fi
 settled so: whoever asks for one hears all of them, and the strictest holds.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple, TypeVar
 
 from translator.memo import query
@@ -29,14 +29,16 @@ def said(world: World, gateway: Name) -> tuple[Said, ...]:
     """Return what holds for a Gateway, who decides first; parameters that do not exist say nothing."""
     its = world.must(Gateway, gateway)
     class_ = world.get(GatewayClass, Name("", its.spec.gateway_class_name))
-    by_class = class_.spec.parameters_ref if class_ else None
-    by_gateway = its.spec.infrastructure.parameters_ref if its.spec.infrastructure else None
-    names = (
-        Name(gateway.namespace, by_gateway.name) if by_gateway else None,
-        Name(by_class.namespace or "", by_class.name) if by_class else None,
-    )
-    found = ((name, world.get(GatewayParameters, name)) for name in names if name)
+    found = ((name, world.get(GatewayParameters, name)) for name in referred(its, class_))
     return tuple(Said(name, each.spec) for name, each in found if each)
+
+
+def referred(its: Gateway, class_: GatewayClass | None) -> Iterator[Name]:
+    """Name the parameters that a Gateway and its class refer to, be they there or not."""
+    if its.spec.infrastructure and (ref := its.spec.infrastructure.parameters_ref):
+        yield Name(its.metadata.namespace, ref.name)
+    if class_ and (by_class := class_.spec.parameters_ref):
+        yield Name(by_class.namespace or "", by_class.name)
 
 
 def first(said: Iterable[T | None], otherwise: T) -> T:

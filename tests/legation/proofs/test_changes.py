@@ -47,6 +47,7 @@ from translator.objects.config_map import ConfigMap
 from translator.objects.gateway import Gateway
 from translator.objects.http_route import HTTPRoute
 from translator.objects.kinds import as_manifest, name_of
+from translator.objects.namespace import Namespace
 from translator.rules.certificates import NOW
 from translator.rules.creed import Creed
 from translator.world import World
@@ -186,6 +187,17 @@ STRICT = PERMIT.replace("name: dev", "name: strict").replace("Permit", "Forbid")
 PARAMETERS = "parametersRef: {group: legation.dev, kind: GatewayParameters, name: strict, namespace: infra}}"
 
 
+BYSTANDERS = puts_of(
+    together(
+        SHOP.replace("name: shop", "name: aside"),
+        PERMIT.replace("infra", "aside"),
+        LEGATION_CLASS.replace("name: legation", "name: aside"),
+        gateway("edge", 80).replace("infra", "aside"),
+        route("aside", "aside"),
+    )
+)  # of the kinds that permit or lead; nothing that is told here came of them
+
+
 @pytest.mark.parametrize(
     ("taken", "fields"),
     [
@@ -202,7 +214,10 @@ def test_who_took_a_permission_back_is_named(taken: str, fields: Mapping[str, ob
     bench.work([the_time(), *puts_of(together(given, SHOP, STRICT, WEAK))])
     change = noted(taken, "officer", 3, fields)
     said = edited(str(Ref(change.kind.__name__, change.name)), 3, "officer")
-    assert cause(bench.work([change])) == ("PermissionChanged", said)
+    assert cause(bench.work([*BYSTANDERS, change, Put(Namespace, Name("", "left"), None)])) == (
+        "PermissionChanged",
+        said,
+    )
 
 
 def test_what_an_x_backend_says_itself_is_its_word_and_names_who_wrote_it() -> None:
@@ -348,9 +363,18 @@ def test_a_status_that_was_written_at_the_same_time_is_no_cause() -> None:
 
 def test_a_gateway_or_a_route_that_leads_there_is_why_a_way_is_new() -> None:
     put = begun(config_map("roots", OLD.pem), policy())
-    found = only(put(route("more", "pay", parent="inner")))
+    found = only(put(route("more", "pay", parent="inner"), *BYSTANDERS))
     assert (found.gateway, found.before, found.why) == ("infra/inner", None, "Reached")
     assert objects(found) == ("HTTPRoute shop/more",)
+
+
+def test_why_a_way_is_gone_names_a_route_that_still_is_there_or_all_that_may_have_led() -> None:
+    put = begun(config_map("roots", OLD.pem), policy(), route("more", "pay", parent="inner"))
+    found = only(put(route("more", "pay", parent="gone"), *BYSTANDERS))
+    assert (found.after, found.why, objects(found)) == (None, "NoLongerReached", ("HTTPRoute shop/more",))
+    put = begun(config_map("roots", OLD.pem), policy(), route("more", "pay", parent="inner"))
+    found = only(put(Put(HTTPRoute, Name("shop", "more"), None)))
+    assert (found.after, found.why, objects(found)) == (None, "NoLongerReached", ("HTTPRoute shop/more",))
 
 
 def test_a_change_of_an_endpoint_changes_no_proof_and_reads_none() -> None:
