@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -41,12 +41,11 @@ def query(function: Callable[Concatenate[W, P], R]) -> Callable[Concatenate[W, P
     """Remember what `function` returns for each combination of names."""
 
     @wraps(function)
-    def remembered(world: W, /, *names: P.args, **keywords: P.kwargs) -> R:
-        assert not keywords, "a query's names are given by position"
+    def remembered(world: W, /, *names: Any) -> R:
         answer: R = world.memory.recall(remembered, world, names)
         return answer
 
-    return remembered
+    return cast("Callable[Concatenate[W, P], R]", remembered)  # by position only: names are a key
 
 
 def steady(
@@ -74,7 +73,7 @@ class Keyed(Generic[W, P, K, V]):
 
     def __call__(self, world: W, /, *names: P.args, **keywords: P.kwargs) -> Mapping[K, V]:
         """Return the whole mapping."""
-        assert not keywords, "a query's names are given by position"
+        assert not keywords, "names are given by position"
         answer: Mapping[K, V] = world.memory.recall(self, world, names)
         return answer
 
@@ -152,13 +151,14 @@ class Memory:
 
     def recall(self, question: Callable[..., Any], world: Remembers, names: Names) -> Any:
         """Return the result for these names, computed anew only where something it read has changed."""
-        if self._held and not self._running:
+        running = self._running
+        if self._held and not running:
             self.settle(world)
         key = (question, names)
         if (cell := self._cells.get(key)) is None:
             cell = self._cells[key] = Cell(question, names)
-        if self._running:
-            reader = self._running[-1]
+        if running:
+            reader = running[-1]
             reader.reads[cell] = None
             cell.readers[reader] = None
         elif not cell.readers:  # asked for from outside: nothing says that it will be asked for again

@@ -104,7 +104,7 @@ class World:
 
     def get(self, kind: type[T], name: Name) -> T | None:
         """Return an object, if it is there."""
-        found: T | None = _thing(self, kind, name)
+        found: T | None = self.memory.recall(_thing, self, (kind, name))
         return found
 
     def standing(self, kind: type[T], name: Name) -> T | None:
@@ -115,7 +115,7 @@ class World:
 
     def must(self, kind: type[T], name: Name) -> T:
         """Return an object that the caller knows to be there."""
-        found = self.get(kind, name)
+        found: T | None = self.memory.recall(_thing, self, (kind, name))
         assert found is not None, f"{kind.__name__} {name} is not there"
         return found
 
@@ -125,7 +125,8 @@ class World:
 
     def where(self, index: Index[T], key: Hashable) -> tuple[T, ...]:
         """Return the objects found under a key, in the order of their names; for narrow relations."""
-        return tuple(self.must(index.kind, name) for name in _found_names(self, index, key))
+        names = _found_names(self, index, key)
+        return tuple([self.must(index.kind, name) for name in names]) if names else ()
 
     def names_where(self, index: Index[Any], key: Hashable) -> tuple[Name, ...]:
         """Return the names found under a key: they differ only when one joins or leaves."""

@@ -4,10 +4,13 @@ from collections.abc import Iterable
 
 LOW_BITS = 0x7F
 MORE = 0x80
+SHORT = tuple(bytes((number,)) for number in range(LOW_BITS + 1))
 
 
 def varint(number: int) -> bytes:
     """A non-negative number in protobuf's base 128."""
+    if number <= LOW_BITS:
+        return SHORT[number]
     out = bytearray()
     while number > LOW_BITS:
         out.append(number & LOW_BITS | MORE)

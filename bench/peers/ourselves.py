@@ -17,7 +17,7 @@ from msgspec import Struct
 from legation.change import Put
 from legation.collection import undisturbed
 from legation.pump import the_time
-from legation.workbench import Workbench
+from legation.workbench import Change, Outcome, Workbench
 from translator.objects.kinds import find_kind, name_of
 from xds_server.snapshot import Snapshot, changed
 
@@ -55,10 +55,10 @@ class Peer:
     """A control plane without its connections."""
 
     def __init__(self) -> None:
-        """Begin with nothing but the time."""
+        """Begin with nothing but the time, which comes with the first batch, as after a start."""
         self._workbench = Workbench()
-        self._last = self._workbench.work([the_time()])
-        self._batch: list[Put] = []
+        self._last = Outcome({}, {}, {}, 0.0)
+        self._batch: list[Change] = [the_time()]
 
     def put(self, written: msgspec.Raw) -> None:
         """Keep an object until the next translation."""

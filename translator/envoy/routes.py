@@ -91,7 +91,7 @@ def _acting(
 ) -> Iterable[route_components_pb2.Route]:
     """Build what one match of one rule becomes: one route, or more for some new paths and some splits."""
     match rule.action:
-        case Forward() as forward if any(isinstance(each.target, Backend) for each in legs(forward)):
+        case Forward(shares) as forward if any(isinstance(each.target, Backend) for each in shares):
             yield from forwarded(route, rule, forward, legs(forward), is_tls=seen.is_tls)
         case Forward(failure=status) | Fail(status=status):
             route.direct_response.status = status

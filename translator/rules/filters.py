@@ -1,7 +1,5 @@
 """What a route does to a request on its way, and to its answer."""
 
-from collections import Counter
-
 from msgspec import Struct, structs
 
 from translator.objects.filters import HTTPExternalAuthFilter, HTTPRequestMirrorFilter
@@ -45,8 +43,8 @@ class Filters(Struct, frozen=True):
     @property
     def replaces_prefix(self) -> bool:
         """Whether the prefix of the path is replaced, which only a match by prefix has."""
-        changed = (each.path for each in (self.redirect, self.rewrite) if each is not None)
-        return any(isinstance(path, NewPrefix) for path in changed)
+        changed = self.redirect or self.rewrite  # never both
+        return changed is not None and isinstance(changed.path, NewPrefix)
 
 
 NOTHING = Filters()
@@ -63,12 +61,12 @@ Value = (
 
 def read(written: tuple[HTTPRouteFilter, ...] | tuple[GRPCRouteFilter, ...]) -> Filters | Refused:
     """Read the filters of a rule or of a backend; one that cannot be honoured refuses the rule."""
-    times = Counter(each.type for each in written if each.type != "RequestMirror")
-    twice = next((kind for kind, count in times.items() if count > 1), None)
-    if twice:
-        return Refused("IncompatibleFilters", f"filters: {twice} can stand only once")
-    found = NOTHING
+    found, seen = NOTHING, set[str]()
     for each in written:
+        if each.type in seen:
+            return Refused("IncompatibleFilters", f"filters: {each.type} can stand only once")
+        if each.type != "RequestMirror":
+            seen.add(each.type)
         added = _with(found, each)
         if isinstance(added, Refused):
             return added

@@ -9,6 +9,7 @@ from translator.objects.filters import HTTPHeaderFilter
 from translator.verdict import Refused
 
 NAME = re.compile(r"[A-Za-z0-9!#$%&'*+\-.^_`|~]+")  # what HTTP calls a token
+BREAK = re.compile(r"[\0\r\n]")
 
 
 class HeaderChanges(Struct, frozen=True):
@@ -34,17 +35,18 @@ UNCHANGED = HeaderChanges()
 def changes(written: HTTPHeaderFilter) -> HeaderChanges | Refused:
     """Read changes of headers; Envoy takes no table with one that would break a message's own frame."""
     read = HeaderChanges(
-        set=tuple((header.name, header.value) for header in written.set),
-        add=tuple((header.name, header.value) for header in written.add),
+        set=tuple([(header.name, header.value) for header in written.set]),
+        add=tuple([(header.name, header.value) for header in written.add]),
         remove=written.remove,
     )
-    for name in (*dict(read.set), *dict(read.add), *read.remove):
+    pairs = (*read.set, *read.add)
+    for name in (*[name for name, _ in pairs], *read.remove):
         if name.startswith(":") or name.lower() == "host":
             return Refused("UnsupportedValue", f"filters: header {name} cannot be changed; use a URL rewrite")
         if not NAME.fullmatch(name):
             return Refused("UnsupportedValue", f"filters: {name!r} is not the name of a header")
-    for name, value in (*read.set, *read.add):
-        if any(char in value for char in "\0\r\n"):
+    for name, value in pairs:
+        if BREAK.search(value):
             return Refused("UnsupportedValue", f"filters: the value for header {name} has a line break in it")
     return read
 

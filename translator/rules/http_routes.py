@@ -1,6 +1,6 @@
 """HTTPRoute and GRPCRoute: what happens to a request that one of their rules takes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -51,8 +51,8 @@ class Forward(Struct, frozen=True):
     @property
     def backends(self) -> frozenset[Backend]:
         """Where requests or their copies go."""
-        found = (*(share.target for share in self.shares), *(each.target for each in self.mirrors))
-        return frozenset(target for target in found if isinstance(target, Backend))
+        found = [*[share.target for share in self.shares], *[each.target for each in self.mirrors]]
+        return frozenset([target for target in found if isinstance(target, Backend)])
 
 
 class Fail(Struct, frozen=True):
@@ -175,7 +175,7 @@ def _matches(rule: HTTPRouteRule | GRPCRouteRule) -> tuple[HttpMatch | Refused, 
 def _read(world: World, place: Rule, rule: HTTPRouteRule | GRPCRouteRule) -> ReadRule:
     route, found = place.route, _matches(rule)
     rank = http_rank if route.kind == "HTTPRoute" else grpc_rank
-    matches = tuple(Ranked(match, rank(match)) for match in found if isinstance(match, HttpMatch))
+    matches = tuple([Ranked(match, rank(match)) for match in found if isinstance(match, HttpMatch)])
     backends = shares(world, route, rule.backend_refs, Traffic(route.kind))
     copies = mirrors(world, route, asked(rule), Traffic(route.kind))
     asks = _questions(world, route, questions.asked(rule))
@@ -193,16 +193,17 @@ def _done(
     whole = filters.read(rule.filters)
     if isinstance(whole, Refused):
         return whole
-    kept = with_sessions(world, str(place), rule.session_persistence, backends)
+    kept = with_sessions(world, place, rule.session_persistence, backends)
     if isinstance(kept, Refused):
         return kept
     refs: tuple[HTTPBackendRef | GRPCBackendRef, ...] = rule.backend_refs
-    own = tuple(_own(whole, number, ref) for number, ref in enumerate(refs))
-    if wrong := _first(own) or _first(_prefix(each, rule) for each in (whole, *own)):
+    is_parted = any(ref.filters for ref in refs)
+    own = [_own(whole, number, ref) for number, ref in enumerate(refs)] if is_parted else []
+    if wrong := _first(own) or _first([_prefix(each, rule) for each in (whole, *own)]):
         return wrong
     limits = tries(rule) if isinstance(rule, HTTPRouteRule) else ONE_TRY
     sender = Sender(world, place.route, limits)
-    if whole.redirect is not None or not any(ref.filters for ref in refs):
+    if whole.redirect is not None or not is_parted:
         return _sent(sender, kept, whole)
     read = (each for each in own if isinstance(each, Filters))
     return _parted(sender, tuple(zip(kept, read, strict=True)))
@@ -223,21 +224,23 @@ def _sent(sender: Sender, targets: tuple[Share, ...], read: Filters) -> HttpRule
     """Settle what becomes of requests that all get the same."""
     failure = FAILURES[sender.route.kind]
     asks = _questions(sender.world, sender.route, read.asks)
-    if (nobody := _first(each.whom for each in asks)) is not None:
+    if (nobody := _first([each.whom for each in asks])) is not None:
         return HttpRule(Fail(failure, nobody.message))
     if read.redirect is not None:
         return HttpRule(read.redirect, response_headers=read.response_headers, asks=asks)
-    weighty = tuple(share for share in targets if share.weight)
+    weighty = tuple([share for share in targets if share.weight])
     if all(isinstance(share.target, Refused) for share in weighty):
         return HttpRule(Fail(failure, "no backend can be reached"))
     copies = mirrors(sender.world, sender.route, read.mirrors, Traffic(sender.route.kind))
-    heard = tuple(each for each in copies if isinstance(each.target, Backend) and each.millionths)
+    heard = tuple([each for each in copies if isinstance(each.target, Backend) and each.millionths])
     forward = Forward(weighty, failure, read.rewrite, sender.tries, heard)
     return HttpRule(forward, read.request_headers, read.response_headers, read.cors, asks)
 
 
-def _questions(world: World, route: Ref, written: Iterable[HTTPExternalAuthFilter]) -> tuple[Question, ...]:
+def _questions(world: World, route: Ref, written: Sequence[HTTPExternalAuthFilter]) -> tuple[Question, ...]:
     """Return what is asked about requests that a rule has taken."""
+    if not written:  # almost always
+        return ()
     pointer = Pointer(GATEWAY_GROUP, route.kind, route.name.namespace)
     return tuple(question(world, pointer, each) for each in written)
 
@@ -264,4 +267,7 @@ def _prefix(read: Filters | Refused, rule: HTTPRouteRule | GRPCRouteRule) -> Ref
 
 
 def _first(found: Iterable[object]) -> Refused | None:
-    return next((each for each in found if isinstance(each, Refused)), None)
+    for each in found:
+        if isinstance(each, Refused):
+            return each
+    return None

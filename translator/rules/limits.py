@@ -23,10 +23,11 @@ def size(route: HTTPRoute | GRPCRoute) -> int:
     """Measure a route as it is served for one host."""
     total = 0
     for rule in route.spec.rules:
-        matches = len(msgspec.json.encode(rule.matches))
-        others = len(msgspec.json.encode(rule)) - matches
-        total += matches + max(1, len(rule.matches)) * others
-        total += COST_OF_PATTERN * sum(_patterns(each) for each in rule.matches)
+        matches = msgspec.json.encode(rule.matches)
+        others = len(msgspec.json.encode(rule)) - len(matches)
+        total += len(matches) + max(1, len(rule.matches)) * others
+        if PATTERN.encode() in matches:
+            total += COST_OF_PATTERN * sum(_patterns(each) for each in rule.matches)
     return total
 
 

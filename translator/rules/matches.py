@@ -1,6 +1,6 @@
 """Which requests a rule takes, and which of several rules comes first."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import re2
 from msgspec import Struct
@@ -58,8 +58,8 @@ def http_match(written: HTTPRouteMatch) -> HttpMatch | Refused:
         return Refused("UnsupportedValue", "matches: CONNECT asks for an authority and has no path to match")
     found = HttpMatch(
         path=_path(written.path),
-        headers=_named((each.type, each.name.lower(), each.value) for each in written.headers),
-        query=_named((each.type, each.name, each.value) for each in written.query_params),
+        headers=_named([(each.type, each.name.lower(), each.value) for each in written.headers]),
+        query=_named([(each.type, each.name, each.value) for each in written.query_params]),
         method=written.method,
     )
     return _wrong_pattern(found) or found
@@ -69,7 +69,7 @@ def grpc_match(written: GRPCRouteMatch) -> HttpMatch | Refused:
     """Read one match of a GRPCRoute: a service is a path's first element, a method its second."""
     found = HttpMatch(
         path=_method(written.method or GRPCMethodMatch()),
-        headers=_named((each.type, each.name.lower(), each.value) for each in written.headers),
+        headers=_named([(each.type, each.name.lower(), each.value) for each in written.headers]),
         grpc=True,
     )
     return _wrong_pattern(found) or found
@@ -127,8 +127,10 @@ def _method(written: GRPCMethodMatch) -> PathExact | PathPrefix | PathPattern:
             return PathExact(f"/{service}/{method}")
 
 
-def _named(written: Iterable[tuple[str, str, str]]) -> tuple[Named, ...]:
+def _named(written: Sequence[tuple[str, str, str]]) -> tuple[Named, ...]:
     """Read what headers or parameters must say: of several for one name, the first counts."""
+    if not written:
+        return ()
     found: dict[str, Named] = {}
     for kind, name, value in written:
         found.setdefault(name, Named(name, value, kind == "RegularExpression"))

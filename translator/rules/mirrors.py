@@ -34,8 +34,8 @@ def mirrors(
 
 def asked(rule: HTTPRouteRule | GRPCRouteRule) -> tuple[HTTPRequestMirrorFilter, ...]:
     """Return every mirror that is written in a rule, those of single backends included."""
-    written = (*rule.filters, *(each for ref in rule.backend_refs for each in ref.filters))
-    return tuple(each.request_mirror for each in written if each.request_mirror is not None)
+    written = [*rule.filters, *[each for ref in rule.backend_refs if ref.filters for each in ref.filters]]
+    return tuple([each.request_mirror for each in written if each.request_mirror is not None])
 
 
 def mirrored(written: HTTPRequestMirrorFilter) -> BackendRef:

@@ -56,8 +56,8 @@ def asked(rule: HTTPRouteRule | GRPCRouteRule) -> tuple[HTTPExternalAuthFilter, 
     """Return every question that is written in a rule, those of single backends included; calls have none."""
     if not isinstance(rule, HTTPRouteRule):
         return ()
-    written = (*rule.filters, *(each for ref in rule.backend_refs for each in ref.filters))
-    return tuple(each.external_auth for each in written if each.external_auth is not None)
+    written = [*rule.filters, *[each for ref in rule.backend_refs if ref.filters for each in ref.filters]]
+    return tuple([each.external_auth for each in written if each.external_auth is not None])
 
 
 def _prefix(path: str | None) -> str:

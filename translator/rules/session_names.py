@@ -19,16 +19,18 @@ Taken = dict[Cookie | Header, ServicePort]  # the path and the lifetime of a coo
 
 
 def with_sessions(
-    world: World, author: str, written: SessionPersistence | None, shares: tuple[Share, ...]
+    world: World, author: object, written: SessionPersistence | None, shares: tuple[Share, ...]
 ) -> tuple[Share, ...] | Refused:
     """Return the shares of a rule, each with how it keeps sessions."""
-    wish = session(author, written)
+    wish = session(str(author), written) if written else None
     if isinstance(wish, Refused):
         return wish
     taken: Taken = {}
     kept = [_kept(share, _wish(world, share.target) or wish, taken) for share in shares]
-    refused = next((each for each in kept if isinstance(each, Refused)), None)
-    return refused or tuple(each for each in kept if isinstance(each, Share))
+    for each in kept:
+        if isinstance(each, Refused):
+            return each
+    return tuple([each for each in kept if isinstance(each, Share)])
 
 
 def _wish(world: World, target: Backend | Refused) -> Wish | None:
