@@ -1,7 +1,6 @@
 """What a mistake of ours may cost: the step in which it is made. It is named, and the process lives."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from types import TracebackType
 
 from translator.names import Ref
 from translator.translate import Mistake
@@ -14,16 +13,37 @@ class Alarm:
         """Begin without any."""
         self.mistakes: dict[str, Mistake] = {}
 
-    @contextmanager
-    def guarding(self, what: str, about: Ref | None = None) -> Iterator[None]:
+    def guarding(self, what: str, about: Ref | None = None) -> "Guard":
         """Go on after the block whatever fails in it, and name that until the same step is done well."""
-        try:
-            yield
-        except Exception as bug:  # noqa: BLE001  # our own mistake must not end what is being served
-            self.mistakes[what] = Mistake(bug, about)
-        else:
-            self.end(what)
+        return Guard(self, what, about)
 
     def end(self, what: str) -> None:
         """Let go of a mistake about what is done well since, or is gone."""
         self.mistakes.pop(what, None)
+
+
+class Guard:
+    """One step, which may fail: our own mistake must not end what is being served."""
+
+    __slots__ = ("_about", "_alarm", "_what")
+
+    def __init__(self, alarm: Alarm, what: str, about: Ref | None) -> None:
+        """Name the step, and the object that it is about."""
+        self._alarm = alarm
+        self._what = what
+        self._about = about
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, bug: BaseException | None, _where: TracebackType | None
+    ) -> bool:
+        """Name what failed; whatever ends the process is not ours."""
+        if bug is None:
+            self._alarm.end(self._what)
+            return False
+        if not isinstance(bug, Exception):
+            return False
+        self._alarm.mistakes[self._what] = Mistake(bug, self._about)
+        return True

@@ -40,6 +40,7 @@ MOST_ANCESTORS = 16  # what the API server takes, other controllers' entries inc
 MOST_PARENTS = 32
 
 Fields = dict[str, Raw]
+Written = dict[str, object]
 
 
 class Moment(Struct, frozen=True):
@@ -65,7 +66,7 @@ def merged(existing: bytes, status: Status, moment: Moment) -> bytes:
     return _unless_equal(existing, msgspec.json.encode(after))
 
 
-def _after(before: Fields, status: Status, moment: Moment) -> Fields:
+def _after(before: Fields, status: Status, moment: Moment) -> Written:
     match status:
         case GatewayClassStatus():
             return _gateway_class(before, status, moment)
@@ -79,14 +80,14 @@ def _after(before: Fields, status: Status, moment: Moment) -> Fields:
             return _entries(before, _ANCESTORS, status.ancestors, moment)
 
 
-def _gateway_class(before: Fields, status: GatewayClassStatus, moment: Moment) -> Fields:
+def _gateway_class(before: Fields, status: GatewayClassStatus, moment: Moment) -> Written:
     features = [{"name": name} for name in sorted(status.supported_features)]
     return _with(
         before, conditions=_conditions(before, status.conditions, moment), supportedFeatures=features or None
     )
 
 
-def _gateway(before: Fields, status: GatewayStatus, moment: Moment) -> Fields:
+def _gateway(before: Fields, status: GatewayStatus, moment: Moment) -> Written:
     addresses = [_address(each) for each in status.addresses]
     return _with(
         before,
@@ -102,7 +103,7 @@ def _address(address: Address) -> dict[str, str]:
     return {"type": address.type, "value": address.value, **far}
 
 
-def _listener_set(before: Fields, status: ListenerSetStatus, moment: Moment) -> Fields:
+def _listener_set(before: Fields, status: ListenerSetStatus, moment: Moment) -> Written:
     return _with(
         before,
         conditions=_conditions(before, status.conditions, moment),
@@ -110,13 +111,13 @@ def _listener_set(before: Fields, status: ListenerSetStatus, moment: Moment) -> 
     )
 
 
-def _listeners(before: Fields, listeners: Iterable[ListenerStatus], moment: Moment) -> list[Fields]:
+def _listeners(before: Fields, listeners: Iterable[ListenerStatus], moment: Moment) -> list[Written]:
     """Give each listener one entry, in its order in the specification; entries of former listeners go."""
     known = {_text(entry, "name"): entry for entry in map(_entry, _items(before, "listeners"))}
     return [_listener(known.get(listener.name, {}), listener, moment) for listener in listeners]
 
 
-def _listener(before: Fields, listener: ListenerStatus, moment: Moment) -> Fields:
+def _listener(before: Fields, listener: ListenerStatus, moment: Moment) -> Written:
     kinds = [{"group": kind.group, "kind": kind.kind} for kind in listener.supported_kinds]
     return _with(
         before,
@@ -139,12 +140,12 @@ _PARENTS = _List("parents", "parentRef", MOST_PARENTS)
 _ANCESTORS = _List("ancestors", "ancestorRef", MOST_ANCESTORS)
 
 
-def _entries(before: Fields, where: _List, ours: Sequence[ParentStatus], moment: Moment) -> Fields:
+def _entries(before: Fields, where: _List, ours: Sequence[ParentStatus], moment: Moment) -> Written:
     """Replace our entries where they stand, append new ones, drop stale ones; never touch another's."""
     existing = _items(before, where.field)
     room = max(0, where.most - sum(not _is_ours(entry) for entry in existing))
     due = {_key(_reference(status.parent)): status for status in ours[:room]}
-    kept: list[Raw | Fields] = []
+    kept: list[Raw | Written] = []
     for entry in existing:
         if not _is_ours(entry):
             kept.append(entry)
@@ -154,7 +155,7 @@ def _entries(before: Fields, where: _List, ours: Sequence[ParentStatus], moment:
     return _with(before, **{where.field: kept})
 
 
-def _parent(before: Fields, where: _List, status: ParentStatus, moment: Moment) -> Fields:
+def _parent(before: Fields, where: _List, status: ParentStatus, moment: Moment) -> Written:
     return _with(
         before,
         **{where.reference: _reference(status.parent)},
@@ -188,18 +189,18 @@ def _is_ours(entry: Raw) -> bool:
     return _text(_entry(entry), "controllerName") == CONTROLLER
 
 
-def _conditions(before: Fields, due: Iterable[Condition], moment: Moment) -> list[Raw]:
+def _conditions(before: Fields, due: Iterable[Condition], moment: Moment) -> list[Raw | Written]:
     """Replace our conditions where they stand, append new ones, drop stale ones; never touch another's."""
     wanted = {condition.type: condition for condition in due}
-    kept: list[Raw] = []
+    kept: list[Raw | Written] = []
     for raw in _items(before, "conditions"):
         written = msgspec.json.decode(raw, type=_Written)
         condition = wanted.pop(written.type, None)
         if condition is not None:
-            kept.append(_condition(raw, written, condition, moment))
+            kept.append(_rewritten(raw, written, condition, moment))
         elif not _is_own(written.type):
             kept.append(raw)
-    kept.extend(_condition(None, _Written(), condition, moment) for condition in wanted.values())
+    kept.extend(_written(condition, moment.now, moment) for condition in wanted.values())
     return kept
 
 
@@ -207,35 +208,37 @@ def _is_own(condition_type: str) -> bool:
     return condition_type in OWN_TYPES or condition_type.startswith(OWN_PREFIX)
 
 
-def _condition(raw: Raw | None, written: _Written, condition: Condition, moment: Moment) -> Raw:
-    """Write one condition; its time moves only with its status, and a newer judgement is not overwritten.
+def _rewritten(raw: Raw, written: _Written, condition: Condition, moment: Moment) -> Raw:
+    """Write a condition anew; its time moves only with its status, and a newer judgement is not overwritten.
 
     One of a generation that the object has not reached is no judgement: it was restored, or made by hand.
     """
-    if raw is not None and moment.generation < written.observed_generation <= moment.newest:
+    if moment.generation < written.observed_generation <= moment.newest:
         return raw
-    status = "True" if condition.status else "False"
-    since = written.last_transition_time if written.status == status else ""
-    encoded = msgspec.json.encode({
+    since = written.last_transition_time if written.status == _word(condition) else ""
+    after = _written(condition, since or moment.now, moment)
+    return Raw(_unless_equal(bytes(raw), msgspec.json.encode(after)))
+
+
+def _written(condition: Condition, since: str, moment: Moment) -> Written:
+    return {
         "type": condition.type,
-        "status": status,
+        "status": _word(condition),
         "observedGeneration": moment.generation,
-        "lastTransitionTime": since or moment.now,
+        "lastTransitionTime": since,
         "reason": condition.reason,
         "message": condition.message,
-    })  # fmt: skip
-    return Raw(_unless_equal(bytes(raw or b""), encoded))
+    }
 
 
-def _with(before: Fields, **fields: object) -> Fields:
+def _word(condition: Condition) -> str:
+    return "True" if condition.status else "False"
+
+
+def _with(before: Fields, **fields: object) -> Written:
     """Set fields, leaving unknown ones as they are; None takes a field away."""
-    after = dict(before)
-    for name, value in fields.items():
-        if value is None:
-            after.pop(name, None)
-        else:
-            after[name] = Raw(msgspec.json.encode(value))
-    return after
+    merged = {**before, **fields}
+    return {name: value for name, value in merged.items() if value is not None}
 
 
 def _fields(existing: bytes) -> Fields:

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Set as AbstractSet
 from typing import Any, Generic, TypeVar
 
 from translator.memo import Memory, query
@@ -64,9 +65,7 @@ class World:
         if before == thing:
             return
         try:
-            moves = [
-                (index, _keys(index, before) ^ _keys(index, thing)) for index in self._indexes.get(kind, ())
-            ]
+            moves = [(index, _moved(index, before, thing)) for index in self._indexes.get(kind, ())]
         except Exception as bug:  # noqa: BLE001  # our own mistake: this object stays as it was, all others go on
             self.mistakes[ref] = bug
             self.miss(kind, name)
@@ -182,8 +181,12 @@ class World:
                 self.memory.touch(_any_found, index, key)
 
 
-def _keys(index: Index[T], thing: T | None) -> frozenset[Hashable]:
-    return frozenset(index.keys(thing)) if thing is not None else frozenset()
+def _moved(index: Index[T], before: T | None, after: T | None) -> AbstractSet[Hashable]:
+    """Return the keys under which an object is found before or after, and not both."""
+    if before is None or after is None:
+        present = before if after is None else after
+        return set() if present is None else set(index.keys(present))
+    return set(index.keys(before)) ^ set(index.keys(after))
 
 
 def _toggle(names: list[Name], name: Name) -> None:

@@ -1,9 +1,11 @@
 """The few protobuf fields we write ourselves, so that a resource is serialized once and then only joined."""
 
 from collections.abc import Iterable
+from functools import cache
 
 LOW_BITS = 0x7F
 MORE = 0x80
+LENGTH_DELIMITED = 2
 SHORT = tuple(bytes((number,)) for number in range(LOW_BITS + 1))
 
 
@@ -21,7 +23,9 @@ def varint(number: int) -> bytes:
 
 def field(number: int, payload: bytes) -> bytes:
     """One length-delimited field; nothing at all for an empty payload, as proto3 would."""
-    return varint(number << 3 | 2) + varint(len(payload)) + payload if payload else b""
+    if not payload:
+        return b""
+    return varint(number << 3 | LENGTH_DELIMITED) + varint(len(payload)) + payload
 
 
 def text(number: int, value: str) -> bytes:
@@ -31,7 +35,7 @@ def text(number: int, value: str) -> bytes:
 
 def packed(type_url: str, body: bytes) -> bytes:
     """A google.protobuf.Any around a serialized message."""
-    return text(1, type_url) + field(2, body)
+    return _typed(type_url) + field(2, body)
 
 
 def named(name: str, version: str, type_url: str, body: bytes) -> bytes:
@@ -39,7 +43,13 @@ def named(name: str, version: str, type_url: str, body: bytes) -> bytes:
     return text(1, version) + field(2, packed(type_url, body)) + text(3, name)
 
 
+@cache
+def _typed(type_url: str) -> bytes:
+    """Begin an Any; there are few types."""
+    return text(1, type_url)
+
+
 def repeated(number: int, values: Iterable[str]) -> bytes:
     """A repeated string field, which keeps its empty strings."""
-    key = varint(number << 3 | 2)
+    key = varint(number << 3 | LENGTH_DELIMITED)
     return b"".join(key + varint(len(value)) + value for value in (each.encode() for each in values))

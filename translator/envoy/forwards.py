@@ -43,11 +43,11 @@ class Leg(NamedTuple):
 
 def legs(forward: Forward) -> tuple[Leg, ...]:
     """Return the shares of requests that all get the same."""
-    return tuple(
+    return tuple([
         Leg(share.weight, share.target, forward.failure, session=share.session)
         for share in forward.shares
         if share.weight
-    )
+    ])  # fmt: skip
 
 
 def forwarded(
@@ -59,34 +59,36 @@ def forwarded(
     is_tls: bool,
 ) -> Iterator[route_components_pb2.Route]:
     """Complete a route whose requests go to backends, from clients that speak TLS or do not."""
-    rewrite = forward.rewrite or Rewrite()
-    route.route.CopyFrom(_limited(forward))
-    if rewrite.hostname:
-        route.route.host_rewrite_literal = rewrite.hostname
+    action, rewrite = route.route, forward.rewrite
+    action.MergeFromString(UNLIMITED)
+    _limit(action, forward)
+    if rewrite and rewrite.hostname:
+        action.host_rewrite_literal = rewrite.hostname
     ask(route, rule.asks)
     change_request(route, rule.request_headers)
     change_response(route, rule.response_headers)
     if len(shares) == 1:
-        route.route.cluster = str(shares[0].target)
+        action.cluster = str(shares[0].target)
         _hold(route, shares[0].session, is_tls=is_tls)
     else:
         for share in shares:
-            added = _added(route.route.weighted_clusters, share)
+            added = _added(action.weighted_clusters, share)
             _hold(added, share.session, is_tls=is_tls)
-    for each in _moved(route, rewrite):
+    if rewrite is None and rule.cors is None:  # almost always
+        yield route
+        return
+    for each in _moved(route, rewrite or Rewrite()):
         yield from answering(each, rule.cors)
 
 
-def _limited(forward: Forward) -> route_components_pb2.RouteAction:
-    """Begin an action: its limits, and who gets copies."""
-    action = route_components_pb2.RouteAction.FromString(UNLIMITED)
+def _limit(action: route_components_pb2.RouteAction, forward: Forward) -> None:
+    """Say how long an action may take, how often it is tried, and who gets copies."""
     limit(action, forward.tries)
     for mirror in forward.mirrors:
         copied = action.request_mirror_policies.add(cluster=str(mirror.target))
         copied.disable_shadow_host_suffix_append = True  # a mirror sees the request as it was
         copied.runtime_fraction.default_value.numerator = mirror.millionths
         copied.runtime_fraction.default_value.denominator = percent_pb2.FractionalPercent.MILLION
-    return action
 
 
 def _hold(
@@ -106,7 +108,8 @@ def _added(
     shares: route_components_pb2.WeightedCluster, share: Leg
 ) -> route_components_pb2.WeightedCluster.ClusterWeight:
     """Add a share; the fault filter answers every request of a refused one, gRPC in gRPC's terms."""
-    added = shares.clusters.add(weight={"value": share.weight})
+    added = shares.clusters.add()
+    added.weight.value = share.weight
     if share.hostname:
         added.host_rewrite_literal = share.hostname
     change_request(added, share.request_headers)

@@ -23,7 +23,7 @@ from translator.objects.references import PolicyTargetReference
 from translator.rules.ca_references import Anchors, anchors, worst
 from translator.rules.insecure_verification import SKIP, Weakness
 from translator.rules.listener_sets import age
-from translator.rules.open_ports import GROUPS, SERVICE, open_ports
+from translator.rules.open_ports import GROUPS, SERVICE, entries
 from translator.rules.pins import CERTIFICATE, PUBLIC_KEY, SINGLE, Pins
 from translator.rules.tls_options import MODE, PREFIX, TlsOptions, read_options
 from translator.rules.wordings import Wording, of_policy
@@ -140,9 +140,11 @@ def winner(world: World, port: ServicePort) -> Name | None:
     """Return the policy that governs a Service port, whether or not it can be honoured."""
     if port.transport != "TCP":
         return None
-    sections = (*_section_names(world, port), "")
-    holders = (holder(world, Target(port.service, section, port.kind)) for section in sections)
-    return next((policy for policy in holders if policy is not None), None)
+    for section in (*[each.name for each in entries(world, port)], ""):
+        policy = holder(world, Target(port.service, section, port.kind))
+        if policy is not None:
+            return policy
+    return None
 
 
 @query
@@ -178,13 +180,6 @@ def trusted(world: World, wording: Wording) -> str:
     """Return the PEM certificates of good references, each once, in their order."""
     usable = (each for ref in wording.references for each in anchors(world, ref).usable)
     return "".join(dict.fromkeys(anchor.pem for anchor in usable))
-
-
-@query
-def _section_names(world: World, port: ServicePort) -> tuple[str, ...]:
-    """Return the names that a port has: more than one only in a file that opens it twice."""
-    ports = open_ports(world, port.owner) or ()
-    return tuple(each.name for each in ports if (each.port, each.protocol) == (port.port, port.transport))
 
 
 def _asked(world: World, wording: Wording, bundle: str) -> UpstreamTls | Refused:

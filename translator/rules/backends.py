@@ -74,6 +74,7 @@ class Traffic(Enum):
     UDP = "UDPRoute"
 
 
+TRAFFIC = {each.value: each for each in Traffic}  # that of HTTPRoutes and of GRPCRoutes by their kind
 NATURAL = {
     Traffic.HTTP: Protocol.HTTP,
     Traffic.GRPC: Protocol.HTTP2,

@@ -13,7 +13,7 @@ from translator.objects import service
 from translator.objects.endpoint_slice import EndpointSlice
 from translator.objects.service import Service
 from translator.objects.x_backend import XBackend
-from translator.rules.open_ports import IMPORT, SERVICE, open_ports
+from translator.rules.open_ports import IMPORT, SERVICE, entries
 from translator.world import Index, World
 
 SERVICE_LABEL = "kubernetes.io/service-name"
@@ -76,11 +76,10 @@ def selecting(world: World, x_backend: Name) -> tuple[Name, ...]:
     return world.names_where(SERVICES_BY_SELECTION, Selection(x_backend.namespace, labels))
 
 
-@query
 def service_port(world: World, port: ServicePort) -> service.ServicePort | None:
     """Return a Service port as it was written, if it is there."""
-    found = open_ports(world, port.owner) or ()
-    return next((p for p in found if (p.port, p.protocol) == (port.port, port.transport)), None)
+    found = entries(world, port)
+    return found[0] if found else None
 
 
 def _at(world: World, service: Name, port: ServicePort) -> Iterator[Endpoint]:

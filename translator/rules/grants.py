@@ -28,9 +28,13 @@ class Pointee(NamedTuple):
 GRANTS_BY_NAMESPACE = Index(ReferenceGrant, lambda grant: [grant.metadata.namespace])
 
 
-@query
 def permitted(world: World, pointer: Pointer, pointee: Pointee) -> bool:
     """Say whether a reference may be followed: always inside a namespace, by a grant across."""
+    return pointer.namespace == pointee.name.namespace or _granted(world, pointer, pointee)
+
+
+@query
+def _granted(world: World, pointer: Pointer, pointee: Pointee) -> bool:
     return permits(world.where(GRANTS_BY_NAMESPACE, pointee.name.namespace), pointer, pointee)
 
 

@@ -12,7 +12,7 @@ from translator.objects.grpc_route import GRPCBackendRef, GRPCRouteMatch, GRPCRo
 from translator.objects.http_route import HTTPBackendRef, HTTPRouteRule
 from translator.objects.references import GATEWAY_GROUP
 from translator.rules import filters, questions
-from translator.rules.backends import Backend, Share, Traffic, shares
+from translator.rules.backends import TRAFFIC, Backend, Share, shares
 from translator.rules.cors import Cors
 from translator.rules.filters import NOTHING, Filters, Redirect, Rewrite
 from translator.rules.grants import Pointer
@@ -176,8 +176,8 @@ def _read(world: World, place: Rule, rule: HTTPRouteRule | GRPCRouteRule) -> Rea
     route, found = place.route, _matches(rule)
     rank = http_rank if route.kind == "HTTPRoute" else grpc_rank
     matches = tuple([Ranked(match, rank(match)) for match in found if isinstance(match, HttpMatch)])
-    backends = shares(world, route, rule.backend_refs, Traffic(route.kind))
-    copies = mirrors(world, route, asked(rule), Traffic(route.kind))
+    backends = shares(world, route, rule.backend_refs, TRAFFIC[route.kind])
+    copies = mirrors(world, route, asked(rule), TRAFFIC[route.kind])
     asks = _questions(world, route, questions.asked(rule))
     done = _first(found) or _done(world, place, rule, backends)
     if isinstance(done, Refused):
@@ -231,7 +231,7 @@ def _sent(sender: Sender, targets: tuple[Share, ...], read: Filters) -> HttpRule
     weighty = tuple([share for share in targets if share.weight])
     if all(isinstance(share.target, Refused) for share in weighty):
         return HttpRule(Fail(failure, "no backend can be reached"))
-    copies = mirrors(sender.world, sender.route, read.mirrors, Traffic(sender.route.kind))
+    copies = mirrors(sender.world, sender.route, read.mirrors, TRAFFIC[sender.route.kind])
     heard = tuple([each for each in copies if isinstance(each.target, Backend) and each.millionths])
     forward = Forward(weighty, failure, read.rewrite, sender.tries, heard)
     return HttpRule(forward, read.request_headers, read.response_headers, read.cors, asks)

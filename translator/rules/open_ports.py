@@ -5,6 +5,8 @@ A reference to a Service means endpoints in this cluster, one to a ServiceImport
 
 from types import MappingProxyType
 
+from translator import names
+from translator.memo import query
 from translator.names import Ref
 from translator.objects.service import Service, ServicePort
 from translator.objects.service_import import MULTICLUSTER_GROUP, ServiceImport
@@ -23,6 +25,13 @@ def open_ports(world: World, owner: Ref) -> tuple[ServicePort, ...] | None:
         return _as_a_service_has_them(imported) if imported else None
     service = world.get(Service, owner.name)
     return service.spec.ports if service else None
+
+
+@query
+def entries(world: World, port: names.ServicePort) -> tuple[ServicePort, ...]:
+    """Return a port as it was written: in more than one entry only by a file that opens it twice."""
+    found = open_ports(world, port.owner) or ()
+    return tuple([each for each in found if (each.port, each.protocol) == (port.port, port.transport)])
 
 
 def _as_a_service_has_them(imported: ServiceImport) -> tuple[ServicePort, ...]:
