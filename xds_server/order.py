@@ -1,10 +1,10 @@
 """Make before break: what may be sent now, what waits for an answer, and what may be withdrawn."""
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
 
 from msgspec import Struct
 
+from xds_server.once import once
 from xds_server.session import Change, Session, Verdict
 from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Entry, Resource, Snapshot, no_endpoints
 
@@ -131,7 +131,7 @@ class Moment:
         self.wake_at = time if self.wake_at is None else min(self.wake_at, time)
         return False
 
-    @cached_property
+    @once
     def _unready(self) -> frozenset[str]:
         clusters = self._order.sessions[CDS]
         if not clusters.opened:

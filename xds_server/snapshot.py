@@ -1,12 +1,12 @@
 """Everything offered to one group of Envoys at one moment, and the difference between two moments."""
 
 from collections.abc import Mapping
-from functools import cached_property
 
 from msgspec import Struct
 from xxhash import xxh3_128_hexdigest
 
 from xds_server import wire
+from xds_server.once import once
 
 TYPE = "type.googleapis.com/envoy."
 CDS = f"{TYPE}config.cluster.v3.Cluster"
@@ -45,17 +45,17 @@ class Entry(Struct, frozen=True, eq=False, dict=True):
     name: str
     resource: Resource
 
-    @cached_property
+    @once
     def version(self) -> str:
         """Of the bytes alone."""
         return content_version(self.resource.body)
 
-    @cached_property
+    @once
     def whole_frame(self) -> bytes:
         """Its place in a state-of-the-world response."""
         return wire.field(RESOURCES_FIELD, wire.packed(self.type_url, self.resource.body))
 
-    @cached_property
+    @once
     def delta_frame(self) -> bytes:
         """Its place in a delta response."""
         framed = wire.named(self.name, self.version, self.type_url, self.resource.body)
@@ -111,7 +111,7 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
             return no_endpoints(name)
         return entry
 
-    @cached_property
+    @once
     def _endpoint_names(self) -> frozenset[str]:
         clusters = self.entries[CDS].values()
         return frozenset(entry.resource.endpoints for entry in clusters if entry.resource.endpoints)

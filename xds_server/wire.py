@@ -21,11 +21,16 @@ def varint(number: int) -> bytes:
     return bytes(out)
 
 
+# What length-delimited fields begin with, by their numbers.
+KEYS = tuple(varint(number << 3 | LENGTH_DELIMITED) for number in range(16))
+
+
 def field(number: int, payload: bytes) -> bytes:
     """One length-delimited field; nothing at all for an empty payload, as proto3 would."""
     if not payload:
         return b""
-    return varint(number << 3 | LENGTH_DELIMITED) + varint(len(payload)) + payload
+    size = len(payload)
+    return KEYS[number] + (SHORT[size] if size <= LOW_BITS else varint(size)) + payload
 
 
 def text(number: int, value: str) -> bytes:
@@ -51,5 +56,5 @@ def _typed(type_url: str) -> bytes:
 
 def repeated(number: int, values: Iterable[str]) -> bytes:
     """A repeated string field, which keeps its empty strings."""
-    key = varint(number << 3 | LENGTH_DELIMITED)
+    key = KEYS[number]
     return b"".join(key + varint(len(value)) + value for value in (each.encode() for each in values))

@@ -219,7 +219,7 @@ def test_a_name_given_by_keyword_is_not_lost() -> None:
         return number * by
 
     assert scaled(sheet, 2, 3) == 6
-    with pytest.raises(AssertionError, match="by position"):
+    with pytest.raises(TypeError, match="by"):
         scaled(sheet, 2, by=3)
 
 

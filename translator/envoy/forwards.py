@@ -1,11 +1,11 @@
 """Requests on their way to backends: how long, to whom, to whom else, and as what."""
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 from envoy.config.route.v3 import route_components_pb2
 from envoy.extensions.filters.http.fault.v3 import fault_pb2
 from envoy.type.v3 import percent_pb2
+from msgspec import Struct
 
 from translator.envoy.asking import ask
 from translator.envoy.clusters import REFUSED
@@ -29,7 +29,7 @@ FAULT = "envoy.filters.http.fault"
 UNLIMITED = encode(route_components_pb2.RouteAction(timeout={}))
 
 
-class Leg(NamedTuple):
+class Leg(Struct, frozen=True):
     """A share of requests, and what Envoy can change for those alone."""
 
     weight: int

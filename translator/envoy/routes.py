@@ -16,7 +16,6 @@ from translator.envoy.resource import Resource
 from translator.envoy.splits import joined, portions
 from translator.memo import query, steady
 from translator.rules import tables
-from translator.rules.backends import Backend
 from translator.rules.filters import Redirect
 from translator.rules.gateways import BINDING
 from translator.rules.http_routes import Fail, Forward, HttpRule, Split
@@ -91,7 +90,7 @@ def _acting(
 ) -> Iterable[route_components_pb2.Route]:
     """Build what one match of one rule becomes: one route, or more for some new paths and some splits."""
     match rule.action:
-        case Forward(shares) as forward if any(isinstance(each.target, Backend) for each in shares):
+        case Forward() as forward if forward.is_answered:
             yield from forwarded(route, rule, forward, legs(forward), is_tls=seen.is_tls)
         case Forward(failure=status) | Fail(status=status):
             route.direct_response.status = status

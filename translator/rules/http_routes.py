@@ -49,6 +49,11 @@ class Forward(Struct, frozen=True):
     mirrors: tuple[Mirror, ...] = ()  # each of them gets something
 
     @property
+    def is_answered(self) -> bool:
+        """Whether any request comes to a backend."""
+        return any(share.weight and isinstance(share.target, Backend) for share in self.shares)
+
+    @property
     def backends(self) -> frozenset[Backend]:
         """Where requests or their copies go."""
         found = [*[share.target for share in self.shares], *[each.target for each in self.mirrors]]
