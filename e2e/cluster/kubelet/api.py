@@ -18,7 +18,7 @@ from e2e.cluster.kubelet.objects.services import Service
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"  # lists of conditions are merged by type, not replaced
-TRIES = 5
+TRIES = 120  # an API server that has just begun may be busy with itself for a while
 PAUSE = 0.5  # seconds
 WITHIN = aiohttp.ClientTimeout(total=30)
 AGAIN = frozenset(

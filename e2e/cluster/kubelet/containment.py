@@ -79,10 +79,20 @@ async def contain(specification: Specification, home: Path, namespace: str, log:
         os.close(tell)
         await output.begin()
     try:
-        await asyncio.to_thread(os.read, started, 1)  # a line when it begins, nothing when it ended before
+        await _readable(started)  # a line when it begins, nothing when it ended before
     finally:
         os.close(started)
     return Contained(outside, _child(outside.pid, home))
+
+
+async def _readable(descriptor: int) -> None:
+    """Wait until there is something to read, or nobody is left to write; many wait, without a thread each."""
+    loop, event = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(descriptor, event.set)
+    try:
+        await event.wait()
+    finally:
+        loop.remove_reader(descriptor)
 
 
 def _child(outside: int, home: Path) -> int:
