@@ -89,6 +89,12 @@ def until(pupil: Pupil, key: tuple[type, Name]) -> Sequence[Batch]:
     return pupil.batches[: first + 1]
 
 
+def pods(pupil: Pupil) -> list[int]:
+    """Count the pods of each slice that was handed on."""
+    changes = [each for batch in pupil.batches for each in batch if isinstance(each, Put)]
+    return [len(each.thing.endpoints or ()) for each in changes if isinstance(each.thing, EndpointSlice)]
+
+
 def facts(batch: Batch) -> list[bool]:
     return [each.value for each in batch if isinstance(each, Stated) and each.fact is CLUSTER_TRUST_BUNDLES]
 
@@ -185,6 +191,7 @@ async def test_what_is_known_changes_though_nobody_can_say_whether_there_are_oth
 ) -> None:
     known, other = Name("shop", "known"), Name("shop", "other")
     await api.put("known", "httproutes", spec=ROUTE)
+    await api.put("known", "endpointslices", addressType="IPv4", endpoints=[{"addresses": ["198.18.0.1"]}])
     async with watching(api, tmp_path) as (cluster, pupil):
         await eventually(lambda: bool(pupil.batches))
         api.fault("list", refusing(503, "too busy"), times=100_000)
@@ -195,6 +202,8 @@ async def test_what_is_known_changes_though_nobody_can_say_whether_there_are_oth
         await api.put("known", "httproutes", spec=reweighed)
         await eventually(lambda: (HTTPRoute, known) in keys(pupil.batches[-1]) and len(pupil.batches) > 1)
         await api.until(lambda: api.count("list") > asked)
+        await api.put("known", "endpointslices", addressType="IPv4", endpoints=[])
+        await eventually(lambda: pods(pupil) == [1, 0])
         assert not pupil.has(HTTPRoute, other)
         api.faults.clear()
         await eventually(lambda: pupil.has(HTTPRoute, other))

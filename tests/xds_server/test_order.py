@@ -8,7 +8,7 @@ from tests.xds_server.honest_envoy import cluster, listener, plain, table
 from tests.xds_server.talk import GRACE, HOLD, Server, Talk, bodies, names
 from xds_server.messages import Response
 from xds_server.report import Overdue
-from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Resource, Snapshot
+from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Resource, Snapshot, no_endpoints
 
 BOTH = pytest.mark.parametrize("whole", [True, False], ids=["whole", "delta"])
 TRAFFIC = pytest.mark.parametrize("kind", [LDS, RDS], ids=["listener", "table"])
@@ -240,6 +240,62 @@ def test_the_endpoints_of_a_waiting_cluster_stay_with_it() -> None:
     assert gone.removed == ("c1",)
     [then] = client.ack(gone)
     assert (then.type_url, then.removed) == (EDS, ("e1",))
+
+
+NOBODY = no_endpoints("e1").resource
+SHARED = {"c1": cluster("v1", "e1"), "c2": cluster("v1", "e2")}
+
+
+def filled(kind: str, *targets: str) -> Offer:
+    return {**offer(kind, *targets, clusters=SHARED), EDS: {"e1": plain("here"), "e2": plain("there")}}
+
+
+@pytest.mark.rule(36)
+@BOTH
+@TRAFFIC
+def test_endpoints_are_emptied_when_what_leads_away_from_them_was_taken(*, whole: bool, kind: str) -> None:
+    client = settled(Server(), filled(kind, "c1"), whole=whole)
+    away = filled(kind, "c2")
+    [led] = client.publish({**away, EDS: {**away[EDS], "e1": NOBODY}})
+    assert led.type_url == kind
+    [emptied] = client.ack(led)
+    assert bodies(emptied)["e1"] == NOBODY.body.decode()
+
+
+@pytest.mark.rule(36)
+@BOTH
+@TRAFFIC
+def test_endpoints_are_emptied_at_once_where_nobody_is_led_away(*, whole: bool, kind: str) -> None:
+    client = settled(Server(), filled(kind, "c1"), whole=whole)
+    stays = filled(kind, "c1")
+    [emptied] = client.publish({**stays, EDS: {**stays[EDS], "e1": NOBODY}})
+    assert bodies(emptied)["e1"] == NOBODY.body.decode()
+
+
+@pytest.mark.rule(35)
+@BOTH
+@TRAFFIC
+def test_endpoints_wait_for_a_bounded_time_to_be_emptied(*, whole: bool, kind: str) -> None:
+    server = Server()
+    client = settled(server, filled(kind, "c1"), whole=whole)
+    away = filled(kind, "c2")
+    [_] = client.publish({**away, EDS: {**away[EDS], "e1": NOBODY}})
+    assert client.hear_after(HOLD - 1) == []
+    [emptied] = client.hear_after(1)
+    assert bodies(emptied)["e1"] == NOBODY.body.decode()
+    assert Overdue(client.seat.stream.envoy, EDS, "e1", HOLD) in server.reports
+
+
+@pytest.mark.rule(40)
+@BOTH
+@TRAFFIC
+def test_a_new_cluster_without_endpoints_is_told_so_though_a_route_is_led_to_it_from_them(
+    *, whole: bool, kind: str
+) -> None:
+    client = settled(Server(), filled(kind, "c1"), whole=whole)
+    proved = {**SHARED, "proved": cluster("v1", "e1")}
+    heard = client.publish({**offer(kind, "proved", clusters=proved), EDS: {"e1": NOBODY}})
+    assert [each.type_url for each in client.take_all(heard)] == [CDS, EDS, kind]
 
 
 @pytest.mark.rule(23)
