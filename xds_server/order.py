@@ -1,6 +1,6 @@
 """Make before break: what may be sent now, what waits for an answer, and what may be withdrawn."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
 from msgspec import Struct
@@ -50,6 +50,11 @@ class Order:
         if type_url in (CDS, LDS):
             for entry in change.updates.values():
                 self._owe_children(entry)
+
+    def came_with(self, parents: Iterable[Entry]) -> None:
+        """Send after these what must follow them: an earlier stream may have ended before it could."""
+        for entry in parents:
+            self._owe_children(entry)
 
     def _owe_children(self, parent: Entry) -> None:
         for secret in parent.resource.secrets:

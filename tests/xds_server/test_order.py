@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.xds_server.honest_envoy import cluster, listener, plain, table
+from tests.xds_server.honest_envoy import GROUP, cluster, listener, plain, table
 from tests.xds_server.talk import GRACE, HOLD, Server, Talk, bodies, names
+from xds_server.memory import YOUNG
 from xds_server.messages import Response
 from xds_server.report import Overdue
 from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Resource, Snapshot, no_endpoints
@@ -367,6 +368,33 @@ def test_endpoints_follow_their_changed_cluster_although_they_did_not_change(*, 
     changed, again = client.publish({**first, CDS: {"c": cluster("v2", "e")}})
     assert (changed.type_url, again.type_url) == (CDS, EDS)
     assert "e" in names(again)
+
+
+@pytest.mark.rule(40)
+@pytest.mark.rule(41)
+@pytest.mark.parametrize("parent", [CDS, LDS], ids=["cluster", "listener"])
+def test_a_client_that_was_lost_after_a_change_gets_what_follows_it_when_it_comes_back(parent: str) -> None:
+    def said_by(version: str) -> Offer:
+        made = Resource(version.encode(), secrets=("s",), endpoints="e" if parent == CDS else None)
+        return {parent: {"x": made}, EDS: {"e": plain("here")}, SDS: {"s": plain("s")}}
+
+    def comes_back() -> list[tuple[str, list[str]]]:
+        returned, kinds = server.connect(whole=False), (parent, EDS, SDS)
+        offered = server.hub.snapshot(GROUP)
+        assert offered is not None
+        had = {kind: {name: each.version for name, each in offered.entries[kind].items()} for kind in kinds}
+        heard = [returned.change(kind, tuple(had[kind]), versions=had[kind]) for kind in kinds]
+        return said([each for some in heard for each in some])
+
+    server = Server()
+    client = settled(server, said_by("v1"), whole=False)
+    assert comes_back() == []
+    changed = client.publish(said_by("v2"))
+    assert changed[0].type_url == parent
+    client.leave()
+    assert comes_back() == ([(EDS, ["e"])] if parent == CDS else []) + [(SDS, ["s"])]
+    server.clock.now += YOUNG
+    assert comes_back() == []
 
 
 @pytest.mark.rule(40)
