@@ -6,6 +6,7 @@ on. It holds no objects, only their versions. What it keeps to:
 - The difference between a list and what was told before is told; what has not changed is not told again.
 - Nothing is lost between a list and the watch after it, or between two watches: each begins at the version at
   which the one before ended, and where the server has forgotten that version, a new list is compared.
+- Nobody is told that everything is gone by one list alone: a server that has lost its memory says the same.
 - An outage alone makes nobody list anew: the watch goes on where it was once the server is back.
 - No answer makes it ask again without a pause, unless it got further since the last one.
 """
@@ -39,7 +40,7 @@ NOT_NOW = frozenset(
     {TOO_MANY, 502, 503, 504}
 )  # a server that is busy, or whoever stands before one that is away
 STUBBORN = 3  # failures in a row, with a server that was there, until a watch is given up for a list
-CERTAIN = 3  # looks in a row without a finding until a kind whose objects we know counts as absent
+CERTAIN = 3  # looks in a row without a finding until a kind whose objects we know counts as absent, or empty
 LONGEST_RETRY_AFTER = 120.0  # seconds; a server that says more is mistaken
 
 
@@ -109,6 +110,7 @@ class ListWatch:
         self._broken = 0  # of these, how many by a server that was there
         self._stands = False
         self._misses = 0
+        self._empty_lists = 0  # in a row, where there were objects
         self._streams_lists = True
         self._distrusts_stream = False
 
@@ -184,6 +186,8 @@ class ListWatch:
 
     def _complete(self, version: str) -> list[Change[Raw]]:
         """Forget what is no longer there, and go on from the list's version."""
+        if self._lost_everything():
+            return []
         changes = self._forget(self._held.keys() - self._listed)
         if not self._synced:
             self._synced = True
@@ -194,6 +198,18 @@ class ListWatch:
         self.next = Watch(version)
         self.failure = None
         return changes
+
+    def _lost_everything(self) -> bool:
+        """Say whether a list is to be had again, for it has nothing where something was."""
+        is_lost = self._synced and bool(self._held) and not self._listed
+        self._empty_lists = self._empty_lists + 1 if is_lost else 0
+        if not 0 < self._empty_lists < CERTAIN:
+            self._empty_lists = 0
+            return False
+        self.failure = Failed(0, "a list has nothing of all that was there")
+        self.failures[0] += 1
+        self.next = Wait(self._pace.until_next_look(), self._list())
+        return True
 
     def _forget(self, names: set[ObjectName]) -> list[Change[Raw]]:
         for name in names:

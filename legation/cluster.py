@@ -147,6 +147,8 @@ class Cluster:
                     self._news.set()
                     failures = 0
                 else:
+                    self._intake.let_pods_go()
+                    self._news.set()
                     failures += 1
                     await asyncio.sleep(self._pace.after(failures))
 

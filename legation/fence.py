@@ -34,7 +34,7 @@ from translator.objects.tcp_route import TCPRoute
 from translator.objects.tls_route import TLSRoute
 from translator.objects.udp_route import UDPRoute
 from translator.objects.x_backend import XBackend
-from translator.rules.endpoints import SERVICE_LABEL
+from translator.rules.endpoints import SERVICE_LABEL, ready_addresses
 from translator.rules.reach import target_ports, targets
 
 LED_TO = MappingProxyType({kind.__name__: kind for kind in (Service, ServiceImport, XBackend)})
@@ -71,6 +71,8 @@ class Fence:
         self._doubts: dict[Key, Doubt] = {}
         self._moment = 0
         self._outlived: set[Key] = set()  # slices that went after their Service
+        self._emptied: dict[Key, int] = {}  # slices that lost their last pod, and the moment they wait for
+        self._is_prompt = True  # the last question was answered
 
     @property
     def waits(self) -> bool:
@@ -90,6 +92,10 @@ class Fence:
         """Take in an object as it is now; one that is gone leads nowhere."""
         before = self._known.pop(key, None)
         self._outlived.discard(key)
+        if _has_pods(thing):
+            self._emptied.pop(key, None)
+        elif _has_pods(before) and self._is_prompt:
+            self._emptied[key] = self._moment + 1  # watches tell in any order: what leads away may come next
         if thing is None:
             if isinstance(before, EndpointSlice) and self._doubts and not self._has_service(before):
                 self._outlived.add(key)
@@ -102,19 +108,27 @@ class Fence:
     def settle(self, doubt: Doubt) -> None:
         """Let go on what the doubt was about; what was noted since waits for an answer of its own."""
         self._doubts = {key: each for key, each in self._doubts.items() if each.moment > doubt.moment}
+        self._emptied = {key: moment for key, moment in self._emptied.items() if moment > doubt.moment}
+        self._is_prompt = True
         if not self._doubts:
             self._outlived.clear()
+
+    def let_pods_go(self) -> None:
+        """Hold none of them back until a question is answered again: they are gone, and it takes long."""
+        self._emptied.clear()
+        self._is_prompt = False
 
     def holds_back(self, key: Key, *, is_there: bool) -> bool:
         """Say whether a change has to wait.
 
-        Pods come and go at once. Whatever else goes may have been replaced by what waits, and stays as long,
-        a Service with its endpoints. A route comes no sooner than the Services that it leads to.
+        Pods come and go at once, but for the last ones: what waits may lead away from them. Whatever else
+        goes may have been replaced by what waits, and stays as long, a Service with its endpoints. A route
+        comes no sooner than the Services that it leads to.
         """
         if not self._doubts:
             return False
         if key[0] is EndpointSlice:
-            return key in self._outlived
+            return key in self._outlived or key in self._emptied
         return not is_there or key in self._doubts or self._leads_to_what_waits(self._known.get(key))
 
     def _leads_to_what_waits(self, thing: Object | None) -> bool:
@@ -126,6 +140,10 @@ class Fence:
         metadata = endpoints.metadata
         service = metadata.labels.get(SERVICE_LABEL, "")
         return (Service, Name(metadata.namespace, service)) in self._known
+
+
+def _has_pods(thing: Object | None) -> bool:
+    return isinstance(thing, EndpointSlice) and any(ready_addresses(thing))
 
 
 def led_to(before: Object | None, thing: Object) -> frozenset[str]:

@@ -76,6 +76,10 @@ class Intake:
         self._fence.settle(doubt)
         self._begun = True
 
+    def let_pods_go(self) -> None:
+        """Take in that it will take long until it is."""
+        self._fence.let_pods_go()
+
     @property
     def is_answered(self) -> bool:
         """Say whether all that is wanted is known to be there or not to be there."""

@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.changing.kiosk import opened, visited
+from tests.real_envoy import running_envoy
+
 pytestmark = pytest.mark.tree
 
 ROOT = Path(__file__).parents[1]
@@ -21,6 +24,7 @@ DASHBOARD: dict[str, Any] = json.loads((ROOT / "deploy" / "grafana" / "legation.
 RUNBOOKS = (ROOT / "docs" / "alerts.md").read_text()
 METRIC = re.compile(r"\b(?:legation|process)_\w+")
 SELECTOR = re.compile(r"\b(?:legation|process)_\w+(?:\{([^}]*)\})?")
+OF_ENVOYS = re.compile(r'__name__=~"(envoy_[^"]+)"')
 PARTS = ("_bucket", "_sum", "_count")  # of a histogram
 
 
@@ -54,6 +58,20 @@ def test_an_alert_asks_for_metrics_that_there_are_and_has_a_runbook(rule: dict[s
     assert notes["summary"]
     assert notes["description"]
     assert rule["labels"]["severity"] in {"critical", "warning", "info"}
+
+
+async def test_an_envoy_tells_what_an_alert_asks_of_envoys(tmp_path: Path) -> None:
+    asked = {name for rule in RULES for name in OF_ENVOYS.findall(rule["expr"])}
+    async with (
+        opened(tmp_path) as (kiosk, plane),
+        running_envoy(await plane.bootstrap()) as envoy,
+        visited(kiosk),
+    ):
+        _, body = await envoy.get("/stats/prometheus")
+    told = re.findall(r"^# TYPE (\w+) counter$", body, re.MULTILINE)
+    found = {name for name in told for pattern in asked if re.fullmatch(pattern, name)}
+    parts = ("cluster_manager_cds", "cluster", "sds", "listener_manager_lds", "http_rds")
+    assert found >= {f"envoy_{part}_init_fetch_timeout" for part in parts}
 
 
 def test_there_is_no_runbook_for_what_never_fires() -> None:

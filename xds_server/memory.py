@@ -1,10 +1,12 @@
-"""What the Envoys of one group last accepted, kept a little longer than it is offered."""
+"""What the Envoys of one group last accepted, kept a little longer than it is offered, and what is new."""
 
 from collections.abc import Iterable, Mapping
 
-from xds_server.snapshot import CDS, EDS, Entry, Snapshot
+from xds_server.snapshot import CDS, EDS, LDS, Entry, Snapshot
 
 KEPT_AFTER_REMOVAL = 60.0  # longer than a reconnection and the waits that follow it
+YOUNG = 60.0  # longer than it takes until an Envoy has what is new, and has lost its stream and come back
+PARENTS = frozenset({CDS, LDS})
 NEEDED_AFTER_REMOVAL = frozenset({CDS, EDS})  # never secrets: what is withdrawn is not served again
 
 
@@ -15,6 +17,7 @@ class Memory:
         self._good: dict[tuple[str, str], Entry] = {}
         self._offered: Snapshot | None = None
         self._gone_at: dict[tuple[str, str], float] = {}
+        self._changed_at: dict[tuple[str, str], float] = {}  # clusters and listeners
 
     def accept(self, entries: Iterable[Entry]) -> None:
         """Some Envoy of the group took these."""
@@ -28,7 +31,8 @@ class Memory:
         return self._good.get((type_url, name))
 
     def follow(self, snapshot: Snapshot, changed: Mapping[str, Iterable[str]], now: float) -> None:
-        """Note what has left the offer, and let go of what left it long ago."""
+        """Note what has left the offer and what is new in it, and let go of what was so long ago."""
+        self._note_young(changed, now)
         self._offered = snapshot
         for key in [(type_url, name) for type_url, names in changed.items() for name in names]:
             if snapshot.find(*key) is None:
@@ -38,6 +42,23 @@ class Memory:
         for key in [key for key, at in self._gone_at.items() if at + KEPT_AFTER_REMOVAL <= now]:
             del self._gone_at[key]
             self._good.pop(key, None)
+
+    def _note_young(self, changed: Mapping[str, Iterable[str]], now: float) -> None:
+        """Take nothing of a first offer for new: it may be that of a server that came again."""
+        self._changed_at = {key: at for key, at in self._changed_at.items() if at + YOUNG > now}
+        if self._offered is not None:
+            news = ((type_url, name) for type_url in PARENTS for name in changed.get(type_url, ()))
+            self._changed_at.update(dict.fromkeys(news, now))
+
+    def young(self, type_url: str, versions: Mapping[str, str], now: float) -> list[Entry]:
+        """Name the clusters or listeners that changed lately and are held as they are offered."""
+        held = [
+            name
+            for (kind, name), at in self._changed_at.items()
+            if kind == type_url and name in versions and at + YOUNG > now
+        ]
+        offered = [self._offered.find(type_url, name) for name in held] if self._offered else []
+        return [each for each in offered if each is not None and each.version == versions[each.name]]
 
     def left_behind(self, type_url: str) -> dict[str, Entry]:
         """Removed clusters and endpoints that the routes of a returning client may still need."""

@@ -1,6 +1,6 @@
 """Make before break: what may be sent now, what waits for an answer, and what may be withdrawn."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -51,6 +51,11 @@ class Order:
             for entry in change.updates.values():
                 self._owe_children(entry)
 
+    def came_with(self, parents: Iterable[Entry]) -> None:
+        """Send after these what must follow them: an earlier stream may have ended before it could."""
+        for entry in parents:
+            self._owe_children(entry)
+
     def _owe_children(self, parent: Entry) -> None:
         for secret in parent.resource.secrets:
             self.sessions[SDS].owe(secret)
@@ -93,12 +98,24 @@ class Moment:
         self._uses: dict[str, frozenset[str | None] | None] = {}
 
     def may_arrive(self, entry: Entry) -> bool:
-        """Traffic may be sent where every cluster is known to be taken and warm, or waited for in vain."""
-        if entry.type_url not in SENDS_TRAFFIC or self._unready.isdisjoint(entry.resource.targets):
+        """Traffic may be sent where every cluster is known to be taken and warm, or waited for in vain.
+
+        That nobody is left somewhere may be said when traffic that is led away from there has gone.
+        """
+        if not (self._leads_too_soon(entry) or self._empties_too_soon(entry)):
             return True
         key = (entry.type_url, entry.name)
         since = self._order.arriving.setdefault(key, self._now)
         return self._over(key, since, since + self._order.patience.hold)
+
+    def _leads_too_soon(self, entry: Entry) -> bool:
+        return entry.type_url in SENDS_TRAFFIC and not self._unready.isdisjoint(entry.resource.targets)
+
+    def _empties_too_soon(self, entry: Entry) -> bool:
+        if entry.type_url != EDS or entry.resource != no_endpoints(entry.name).resource:
+            return False
+        owed = self._order.sessions[EDS].owed  # a cluster is cold without them, and traffic waits for it
+        return entry.name not in owed and entry.name in self._being_left
 
     def may_leave(self, type_url: str, name: str) -> bool:
         """A name may go some time after its last use, and, for safety, at last even if still in use."""
@@ -138,6 +155,25 @@ class Moment:
             return frozenset()
         open_ = clusters.unsettled | self._order.warming.keys()
         return frozenset(name for name in open_ if self._snapshot.find(CDS, name) is not None)
+
+    @once
+    def _being_left(self) -> frozenset[str | None]:
+        """Endpoints to which traffic is sent by what the client may hold and is to hold no more."""
+        targets = {
+            target
+            for user in SENDS_TRAFFIC
+            for entry in self._outdated(self._order.sessions[user])
+            for target in entry.resource.targets
+        }
+        clusters = self._order.sessions[CDS].perhaps_held() if targets else ()
+        return frozenset(each.resource.endpoints for each in clusters if each.name in targets)
+
+    def _outdated(self, session: Session) -> Iterator[Entry]:
+        if unsettled := session.unsettled:
+            for entry in session.perhaps_held():
+                offered = self._snapshot.find(entry.type_url, entry.name)
+                if entry.name in unsettled and (offered is None or offered.version != entry.version):
+                    yield entry
 
     def _used(self, type_url: str) -> frozenset[str | None] | None:
         if type_url not in self._uses:

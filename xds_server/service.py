@@ -27,7 +27,7 @@ T = TypeVar("T")
 OPTIONS = (
     ("grpc.so_reuseport", 0),  # a second server on the port is a mistake to be told of
     ("grpc.max_send_message_length", -1),
-    ("grpc.http2.min_ping_interval_without_data_ms", 5_000),  # else an idle Envoy's pings end its connection
+    ("grpc.http2.min_ping_interval_without_data_ms", 1_000),  # else an idle Envoy's pings end its connection
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.keepalive_time_ms", 30_000),  # finds peers that died without a word
     ("grpc.keepalive_timeout_ms", 20_000),

@@ -22,6 +22,7 @@ class Stream:
         self.wake_at: float | None = None
         self.reports: list[Report] = []
         self.rejections: dict[str, Rejected] = {}
+        self._memory = memory
         self._order = Order(self.sessions, patience)
         self._launched: dict[str, float] = {}  # when the last response of each type was sent
         self._salt = salt  # makes a nonce of another stream unknown here
@@ -41,6 +42,8 @@ class Stream:
         session = self.sessions.get(ask.type_url)
         if session is None:
             return
+        if isinstance(ask, DeltaAsk) and not session.opened:
+            self._order.came_with(self._memory.young(ask.type_url, ask.versions, now))
         verdict = session.receive(ask, self.snapshot)
         if verdict is not None:
             self._order.answered(ask.type_url, verdict)

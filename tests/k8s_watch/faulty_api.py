@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import ssl
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -47,6 +48,7 @@ class FaultyApi:
         self.roots = {"/apis/example.com/v1"}  # where kinds are served
         self.kinds = {"widgets", "secrets"}
         self.away: frozenset[str] = frozenset()  # kinds that are not answered about for a while
+        self.blank = Counter[str]()  # how many lists of a kind are to come back without anything
         self.streams_lists = True
         self.token: str | None = None
         self.requests: list[Seen] = []
@@ -112,6 +114,13 @@ class FaultyApi:
         """Forget how everything came to be as it is."""
         self.forgotten = self.revision
 
+    async def lose_memory(self, lists: int) -> None:
+        """Forget how everything came to be as it is and, for so many lists of each kind, what there is."""
+        self.revision += 1
+        self.forget()
+        self.blank.update(dict.fromkeys(self.kinds, lists))
+        await self.end_watches()
+
     async def leave(self, *kinds: str) -> None:
         """Answer about all but these kinds from now on."""
         self.away = frozenset(kinds)
@@ -173,7 +182,7 @@ class FaultyApi:
         revision, _, start = request.query.get("continue", f"{self.revision}:0").partition(":")
         if int(revision) < self.forgotten:
             return refusal(410, "the token is too old")
-        found = self._matching(plural, namespace)
+        found = self._listed(plural, namespace)
         begin = int(start)
         end = begin + int(request.query.get("limit", len(found)))
         more = f"{revision}:{end}" if end < len(found) else ""
@@ -195,7 +204,7 @@ class FaultyApi:
         response = await streaming(request)
         if streams:
             after = self.revision
-            for thing in self._matching(plural, namespace):
+            for thing in self._listed(plural, namespace):
                 await send(response, {"type": "ADDED", "object": thing})
             await send(response, bookmark(after, ends_list=True))
         await self._follow(response, plural, namespace, after)
@@ -242,6 +251,12 @@ class FaultyApi:
         fields = _fields(body) if request.method == "PUT" else merged(_fields(before), _fields(body))
         await self.put(name, plural, namespace, **fields)
         return web.json_response(self.objects[key])
+
+    def _listed(self, plural: str, namespace: str) -> list[dict[str, Json]]:
+        if self.blank[plural]:
+            self.blank[plural] -= 1
+            return []
+        return self._matching(plural, namespace)
 
     def _matching(self, plural: str, namespace: str) -> list[dict[str, Json]]:
         keys = sorted(key for key in self.objects if key[0] == plural and namespace in ("", key[1]))

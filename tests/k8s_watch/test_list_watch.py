@@ -142,6 +142,45 @@ def test_what_a_relist_does_not_change_is_not_told() -> None:
     assert machine.lists == 3
 
 
+def fails_by(machine: ListWatch) -> Failed | None:
+    """Return what stands between it and the newest."""
+    return machine.failure
+
+
+def lists_again(machine: ListWatch) -> bool:
+    """Say whether it has the server list once more, after a while."""
+    doing = asks(machine)
+    return isinstance(doing, Wait) and doing.seconds > 0 and doing.then == List()
+
+
+def test_everything_is_gone_only_if_list_after_list_says_so() -> None:
+    machine = watching(item("a", "1"), item("b", "2"))
+    assert tell(machine, Failed(410, "too old"), Waited(), Page((), "20")) == []
+    assert lists_again(machine)
+    assert fails_by(machine) == Failed(0, "a list has nothing of all that was there")
+    assert tell(machine, Waited(), Page((), "20")) == []
+    assert lists_again(machine)
+    assert tell(machine, Waited(), Page((), "20")) == [gone("a"), gone("b")]
+    assert (asks(machine), fails_by(machine)) == (Watch("20"), None)
+
+
+def test_what_an_empty_list_had_lost_for_a_moment_is_not_told_of() -> None:
+    machine = watching(item("a", "1"), item("b", "2"))
+    for _ in range(2):
+        assert tell(machine, Failed(410, "too old"), Waited(), Page((), "20")) == []
+        assert tell(machine, Waited(), Page((), "20")) == []
+        assert tell(machine, Waited(), Page((item("a", "1"), item("b", "2")), "30")) == []
+        assert (asks(machine), fails_by(machine)) == (Watch("30"), None)
+
+
+def test_some_may_be_gone_by_one_list_and_the_last_by_a_word_of_the_watch() -> None:
+    machine = watching(item("a", "1"), item("b", "2"))
+    assert tell(machine, Failed(410, "too old"), Waited(), Page((item("b", "2"),), "20")) == [gone("a")]
+    assert tell(machine, Removed(name("b"), "21")) == [gone("b")]
+    assert tell(machine, Failed(410, "too old"), Waited(), Page((), "30")) == []
+    assert asks(machine) == Watch("30")
+
+
 def test_it_is_synced_only_once() -> None:
     machine = watching(item("a", "1"))
     assert tell(machine, Failed(410, "too old"), Waited(), Page((item("a", "1"),), "20")) == []

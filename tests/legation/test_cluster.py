@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest_asyncio
 
 from k8s_watch.change import Put as Seen
+from k8s_watch.list_watch import CERTAIN
 from k8s_watch.reader import Reader
 from legation.change import Put, Stated
 from legation.cluster import Batch, Cluster, Ears, Told
@@ -87,6 +88,22 @@ def until(pupil: Pupil, key: tuple[type, Name]) -> Sequence[Batch]:
     """Return the batches up to the first that has an object."""
     [first, *_] = [number for number, batch in enumerate(pupil.batches) if key in keys(batch)]
     return pupil.batches[: first + 1]
+
+
+def pods(pupil: Pupil) -> list[int]:
+    """Count the pods of each slice that was handed on."""
+    changes = [each for batch in pupil.batches for each in batch if isinstance(each, Put)]
+    return [len(each.thing.endpoints or ()) for each in changes if isinstance(each.thing, EndpointSlice)]
+
+
+def gone(batches: Sequence[Batch]) -> set[str]:
+    """Name the kinds of which objects went."""
+    return {
+        each.kind.__name__
+        for batch in batches
+        for each in batch
+        if isinstance(each, Put) and each.thing is None
+    }
 
 
 def facts(batch: Batch) -> list[bool]:
@@ -185,6 +202,7 @@ async def test_what_is_known_changes_though_nobody_can_say_whether_there_are_oth
 ) -> None:
     known, other = Name("shop", "known"), Name("shop", "other")
     await api.put("known", "httproutes", spec=ROUTE)
+    await api.put("known", "endpointslices", addressType="IPv4", endpoints=[{"addresses": ["198.18.0.1"]}])
     async with watching(api, tmp_path) as (cluster, pupil):
         await eventually(lambda: bool(pupil.batches))
         api.fault("list", refusing(503, "too busy"), times=100_000)
@@ -195,6 +213,8 @@ async def test_what_is_known_changes_though_nobody_can_say_whether_there_are_oth
         await api.put("known", "httproutes", spec=reweighed)
         await eventually(lambda: (HTTPRoute, known) in keys(pupil.batches[-1]) and len(pupil.batches) > 1)
         await api.until(lambda: api.count("list") > asked)
+        await api.put("known", "endpointslices", addressType="IPv4", endpoints=[])
+        await eventually(lambda: pods(pupil) == [1, 0])
         assert not pupil.has(HTTPRoute, other)
         api.faults.clear()
         await eventually(lambda: pupil.has(HTTPRoute, other))
@@ -289,6 +309,24 @@ async def test_a_lost_api_server_is_said_to_make_what_is_known_out_of_date(
         api.faults.clear()
         await eventually(lambda: cluster.stale() == ())
         assert {each.objects for each in cluster.contacts() if each.kind == "Secret"} == {2}
+
+
+async def test_a_server_that_lost_its_memory_takes_nothing_away_before_it_is_certain_that_nothing_is_there(
+    api: FaultyApi, tmp_path: Path
+) -> None:
+    await api.put("pay", "services", spec={"ports": PORTS})
+    await api.put("pay", "httproutes", spec=ROUTE)
+    there = ("gateways", "httproutes", "secrets", "services")
+    async with watching(api, tmp_path) as (cluster, pupil):
+        await eventually(lambda: bool(pupil.batches))
+        known = len(pupil.batches)
+        await api.lose_memory(CERTAIN - 1)
+        await eventually(lambda: not any(api.blank[kind] for kind in there))
+        await eventually(lambda: cluster.stale() == ())
+        assert pupil.batches[known:] == []
+        await api.lose_memory(CERTAIN)
+        told = {"Gateway", "HTTPRoute", "Secret", "Service"}
+        await eventually(lambda: gone(pupil.batches[known:]) == told)
 
 
 async def test_what_was_never_read_is_lacking_and_not_out_of_date(api: FaultyApi, tmp_path: Path) -> None:

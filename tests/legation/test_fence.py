@@ -170,6 +170,48 @@ def test_while_something_waits_a_service_that_goes_keeps_its_endpoints_for_whoev
     assert not fence.holds_back(endpoints, is_there=False)
 
 
+PEOPLED = alter(SLICE, "endpoints: []", "endpoints: [{addresses: [198.18.0.1]}]")
+PODS = key(read(SLICE))
+
+
+@pytest.mark.parametrize("texts", [(ROUTE, SLICE), (SLICE, ROUTE)], ids=["led away first", "emptied first"])
+def test_the_last_pods_stay_until_it_is_certain_what_leads_away_from_them(texts: tuple[str, str]) -> None:
+    fence = fenced(PEOPLED, SERVICE)
+    earlier = fence.doubt
+    for text in texts:
+        fence.note(key(read(text)), read(text))
+    later = fence.doubt
+    assert earlier is not None
+    assert later is not None
+    fence.settle(earlier)
+    assert fence.holds_back(PODS, is_there=True)
+    fence.settle(later)
+    assert not fence.holds_back(PODS, is_there=True)
+
+
+def test_pods_that_have_successors_go_at_once() -> None:
+    fence = fenced(PEOPLED, ROUTE)
+    for text in (SLICE, alter(PEOPLED, "0.1", "0.2")):
+        fence.note(PODS, read(text))
+    assert not fence.holds_back(PODS, is_there=True)
+
+
+def test_the_last_pods_wait_for_no_question_that_is_not_answered() -> None:
+    fence = fenced(PEOPLED, ROUTE)
+    doubt = fence.doubt
+    assert doubt is not None
+    fence.note(PODS, read(SLICE))
+    fence.let_pods_go()
+    assert not fence.holds_back(PODS, is_there=True)
+    for text in (PEOPLED, SLICE):
+        fence.note(PODS, read(text))
+    assert not fence.holds_back(PODS, is_there=True)
+    fence.settle(doubt)
+    for text in (PEOPLED, SERVICE, SLICE):
+        fence.note(key(read(text)), read(text))
+    assert fence.holds_back(PODS, is_there=True)
+
+
 def test_what_is_gone_waits_with_what_it_was_and_is_new_when_it_comes_back() -> None:
     fence = fenced(GATEWAY)
     edge = (Gateway, Name("infra", "edge"))

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from xds_server.hub import Hub, Seat
+from xds_server.memory import YOUNG
 from xds_server.messages import Ask, DeltaAsk, Response
 from xds_server.report import Envoy, Overdue, Report
 from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Entry, Resource, Snapshot
@@ -54,7 +55,8 @@ class HonestEnvoy:
         self.held: dict[str, dict[str, Entry]] = {t: {} for t in (CDS, EDS, SDS, LDS, RDS)}
         self.extra: dict[str, set[str]] = {t: set() for t in (EDS, SDS, RDS)}
         self.warming: dict[str, Entry] = {}
-        self.interrupted: set[str] = set()
+        self.interrupted: set[str] = set()  # which nobody remembers to be new, so that Envoy helps itself
+        self.changed_at: dict[str, float] = {}  # clusters
         self.reports = reports
         self.seat: Seat | None = None
         self.inbox: deque[tuple[Response, Snapshot | None]] = deque()  # with what was offered when it left
@@ -73,7 +75,8 @@ class HonestEnvoy:
         seat = self.hub.join(Envoy(GROUP, "node"), "memory", whole=self.whole, wake=lambda: None)
         assert isinstance(seat, Seat)
         self.seat = seat
-        self.interrupted = set(self.warming)
+        begun = self.hub.clock() - YOUNG
+        self.interrupted = {name for name in self.warming if self.changed_at.get(name, begun) <= begun}
         for type_url in (CDS, EDS, SDS, LDS, RDS):
             if type_url in WATCHED or self._needs(type_url):
                 self._ask(type_url)

@@ -4,11 +4,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.xds_server.honest_envoy import cluster, listener, plain, table
+from tests.xds_server.honest_envoy import GROUP, cluster, listener, plain, table
 from tests.xds_server.talk import GRACE, HOLD, Server, Talk, bodies, names
+from xds_server.memory import YOUNG
 from xds_server.messages import Response
 from xds_server.report import Overdue
-from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Resource, Snapshot
+from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Resource, Snapshot, no_endpoints
 
 BOTH = pytest.mark.parametrize("whole", [True, False], ids=["whole", "delta"])
 TRAFFIC = pytest.mark.parametrize("kind", [LDS, RDS], ids=["listener", "table"])
@@ -242,6 +243,62 @@ def test_the_endpoints_of_a_waiting_cluster_stay_with_it() -> None:
     assert (then.type_url, then.removed) == (EDS, ("e1",))
 
 
+NOBODY = no_endpoints("e1").resource
+SHARED = {"c1": cluster("v1", "e1"), "c2": cluster("v1", "e2")}
+
+
+def filled(kind: str, *targets: str) -> Offer:
+    return {**offer(kind, *targets, clusters=SHARED), EDS: {"e1": plain("here"), "e2": plain("there")}}
+
+
+@pytest.mark.rule(36)
+@BOTH
+@TRAFFIC
+def test_endpoints_are_emptied_when_what_leads_away_from_them_was_taken(*, whole: bool, kind: str) -> None:
+    client = settled(Server(), filled(kind, "c1"), whole=whole)
+    away = filled(kind, "c2")
+    [led] = client.publish({**away, EDS: {**away[EDS], "e1": NOBODY}})
+    assert led.type_url == kind
+    [emptied] = client.ack(led)
+    assert bodies(emptied)["e1"] == NOBODY.body.decode()
+
+
+@pytest.mark.rule(36)
+@BOTH
+@TRAFFIC
+def test_endpoints_are_emptied_at_once_where_nobody_is_led_away(*, whole: bool, kind: str) -> None:
+    client = settled(Server(), filled(kind, "c1"), whole=whole)
+    stays = filled(kind, "c1")
+    [emptied] = client.publish({**stays, EDS: {**stays[EDS], "e1": NOBODY}})
+    assert bodies(emptied)["e1"] == NOBODY.body.decode()
+
+
+@pytest.mark.rule(35)
+@BOTH
+@TRAFFIC
+def test_endpoints_wait_for_a_bounded_time_to_be_emptied(*, whole: bool, kind: str) -> None:
+    server = Server()
+    client = settled(server, filled(kind, "c1"), whole=whole)
+    away = filled(kind, "c2")
+    [_] = client.publish({**away, EDS: {**away[EDS], "e1": NOBODY}})
+    assert client.hear_after(HOLD - 1) == []
+    [emptied] = client.hear_after(1)
+    assert bodies(emptied)["e1"] == NOBODY.body.decode()
+    assert Overdue(client.seat.stream.envoy, EDS, "e1", HOLD) in server.reports
+
+
+@pytest.mark.rule(40)
+@BOTH
+@TRAFFIC
+def test_a_new_cluster_without_endpoints_is_told_so_though_a_route_is_led_to_it_from_them(
+    *, whole: bool, kind: str
+) -> None:
+    client = settled(Server(), filled(kind, "c1"), whole=whole)
+    proved = {**SHARED, "proved": cluster("v1", "e1")}
+    heard = client.publish({**offer(kind, "proved", clusters=proved), EDS: {"e1": NOBODY}})
+    assert [each.type_url for each in client.take_all(heard)] == [CDS, EDS, kind]
+
+
 @pytest.mark.rule(23)
 @pytest.mark.rule(36)
 @BOTH
@@ -311,6 +368,33 @@ def test_endpoints_follow_their_changed_cluster_although_they_did_not_change(*, 
     changed, again = client.publish({**first, CDS: {"c": cluster("v2", "e")}})
     assert (changed.type_url, again.type_url) == (CDS, EDS)
     assert "e" in names(again)
+
+
+@pytest.mark.rule(40)
+@pytest.mark.rule(41)
+@pytest.mark.parametrize("parent", [CDS, LDS], ids=["cluster", "listener"])
+def test_a_client_that_was_lost_after_a_change_gets_what_follows_it_when_it_comes_back(parent: str) -> None:
+    def said_by(version: str) -> Offer:
+        made = Resource(version.encode(), secrets=("s",), endpoints="e" if parent == CDS else None)
+        return {parent: {"x": made}, EDS: {"e": plain("here")}, SDS: {"s": plain("s")}}
+
+    def comes_back() -> list[tuple[str, list[str]]]:
+        returned, kinds = server.connect(whole=False), (parent, EDS, SDS)
+        offered = server.hub.snapshot(GROUP)
+        assert offered is not None
+        had = {kind: {name: each.version for name, each in offered.entries[kind].items()} for kind in kinds}
+        heard = [returned.change(kind, tuple(had[kind]), versions=had[kind]) for kind in kinds]
+        return said([each for some in heard for each in some])
+
+    server = Server()
+    client = settled(server, said_by("v1"), whole=False)
+    assert comes_back() == []
+    changed = client.publish(said_by("v2"))
+    assert changed[0].type_url == parent
+    client.leave()
+    assert comes_back() == ([(EDS, ["e"])] if parent == CDS else []) + [(SDS, ["s"])]
+    server.clock.now += YOUNG
+    assert comes_back() == []
 
 
 @pytest.mark.rule(40)

@@ -18,6 +18,7 @@ from msgspec import Struct
 from tests.looking import eventually
 from tests.pki import CLIENT, Authority
 from tests.xds_server.honest_envoy import GROUP, cluster, plain
+from tests.xds_server.pinger import DismissedError, Pinger, pinger
 from xds_server.admission import Limits, Node, Peer, Refusal
 from xds_server.hub import Hub
 from xds_server.report import Accepted, Report, Sent, TurnedAway
@@ -25,6 +26,7 @@ from xds_server.service import SERVICE, Address, Terms, serve, serving
 from xds_server.snapshot import CDS, EDS, LDS, SDS, Resource, Snapshot
 
 WITHIN = 20.0
+PINGS, PACE = 7, 1.1  # more than gRPC bears with of those that come too soon; seconds between them
 UNLIMITED = (("grpc.max_receive_message_length", -1),)
 WHOLE, DELTA = "StreamAggregatedResources", "DeltaAggregatedResources"
 BOTH = pytest.mark.parametrize("method", [WHOLE, DELTA], ids=["whole", "delta"])
@@ -425,6 +427,27 @@ async def test_a_connection_may_be_given_an_age_so_that_envoys_spread_anew() -> 
         await call.say(CDS, nonce=(await call.hear()).nonce)
         assert (await call.end())[0] == grpc.StatusCode.OK
         await eventually(lambda: server.hub.connected() == [])
+
+
+@pytest.mark.rule(48)
+async def test_who_is_idle_may_ping_each_second_and_who_pings_without_end_is_dismissed() -> None:
+    async with (
+        serving(Hub(lambda _report: None), [Address("127.0.0.1:0")], TERMS) as [port],
+        pinger(port) as idle,
+        pinger(port) as without_stream,
+    ):
+        idle.call(f"/{SERVICE}/{DELTA}")
+        for _ in range(PINGS):
+            await asyncio.gather(idle.ping(), without_stream.ping())
+            await asyncio.sleep(PACE)  # from answer to question, so that none comes too soon
+        for each in (idle, without_stream):
+            with pytest.raises(DismissedError, match="too_many_pings"):
+                await asyncio.wait_for(_ping_without_end(each), WITHIN)
+
+
+async def _ping_without_end(idle: Pinger) -> None:
+    while True:
+        await idle.ping()
 
 
 @pytest.mark.rule(61)

@@ -8,7 +8,7 @@ from tests.xds_server.honest_envoy import BAD, GROUP, Clock, HonestEnvoy, cluste
 from xds_server.hub import Hub
 from xds_server.order import Patience
 from xds_server.report import Report
-from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Resource, Snapshot
+from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Resource, Snapshot, changed
 
 TEXTS = st.sampled_from(["v1", "v2", "v3", BAD.decode()])
 FINE = st.sampled_from(["v1", "v2", "v3"])
@@ -37,7 +37,12 @@ class AnyOrder(RuleBasedStateMachine):
                 if not known.issuperset(resource.targets):
                     routes = resource.body.decode().partition("@")[2]
                     self.resources[kind][name] = listener("fallen back", routes)
-        self.hub.publish(GROUP, Snapshot.of(self.resources, self.hub.snapshot(GROUP)))
+        before = self.hub.snapshot(GROUP)
+        snapshot = Snapshot.of(self.resources, before)
+        if before is not None:
+            changes = changed(before, snapshot).get(CDS, ())
+            self.envoy.changed_at.update(dict.fromkeys(changes, self.clock.now))
+        self.hub.publish(GROUP, snapshot)
 
     @rule(name=st.sampled_from([f"c{n}" for n in range(5)]), text=TEXTS, endpoints=ENDPOINTS, secrets=SECRETS)
     def put_cluster(self, name: str, text: str, endpoints: str | None, secrets: set[str]) -> None:

@@ -85,19 +85,20 @@ def service_port(world: World, port: ServicePort) -> service.ServicePort | None:
 def _at(world: World, service: Name, port: ServicePort) -> Iterator[Endpoint]:
     """Name the pods behind a Service, whatever its own ports are."""
     for one in world.where(SLICES_BY_OWNER, Ref(SERVICE, service)):
-        yield from (Endpoint(address, port.port) for address in _ready_addresses(one))
+        yield from (Endpoint(address, port.port) for address in ready_addresses(one))
 
 
 def _ready(one: EndpointSlice, port: service.ServicePort) -> Iterator[Endpoint]:
-    """Name a slice's endpoints that take traffic; one that nobody calls unready is ready."""
+    """Name a slice's endpoints that take traffic at a Service port."""
     numbers = [
         p.port for p in one.ports or () if (p.name, p.protocol) == (port.name, port.protocol) and p.port
     ]
-    for address in _ready_addresses(one):
+    for address in ready_addresses(one):
         yield from (Endpoint(address, number) for number in numbers)
 
 
-def _ready_addresses(one: EndpointSlice) -> Iterator[str]:
+def ready_addresses(one: EndpointSlice) -> Iterator[str]:
+    """Name the addresses of a slice that take traffic; one that nobody calls unready is ready."""
     if one.address_type != "FQDN":
         for endpoint in one.endpoints or ():
             if endpoint.conditions.ready is not False:
