@@ -5,6 +5,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from time import sleep
 from typing import Protocol, TypeVar
 
 import grpc
@@ -22,6 +23,7 @@ from xds_server.report import Envoy, TurnedAway
 SERVICE = "envoy.service.discovery.v3.AggregatedDiscoveryService"
 LONGEST_ERROR = 4_096
 OWNER_ONLY = 0o177
+UNTIL_BEGUN = 0.2  # seconds; to begin a handshake takes less than a thousandth of that
 AT_ONCE = 4  # conversations that are gone on with before the event loop has its turn again
 T = TypeVar("T")
 OPTIONS = (
@@ -141,13 +143,28 @@ async def _dismiss(conversations: "Conversations", followers: Followers | None, 
 
 
 def mutual_tls(proof: Callable[[], Proof]) -> grpc.ServerCredentials:
-    """Demand a certificate of every client; the proof is asked for at each handshake, so that it rotates."""
+    """Demand a certificate of every client of one port; the proof is asked for at each handshake.
 
-    def current() -> grpc.ServerCertificateConfiguration:
+    gRPC frees the proof that it has when it is given another, even while a second thread begins a handshake
+    by it, and crashes (grpc/grpc#36693). So it is given one only where something is new, and once those who
+    had begun went on: until then nobody else begins.
+    """
+    held = proof()
+
+    def news() -> grpc.ServerCertificateConfiguration | None:
+        nonlocal held
         now = proof()
-        return grpc.ssl_server_certificate_configuration([(now.key, now.chain)], now.client_roots)
+        if now == held:
+            return None
+        held = now
+        sleep(UNTIL_BEGUN)
+        return _shown(now)
 
-    return grpc.dynamic_ssl_server_credentials(current(), current, require_client_authentication=True)
+    return grpc.dynamic_ssl_server_credentials(_shown(held), news, require_client_authentication=True)
+
+
+def _shown(proof: Proof) -> grpc.ServerCertificateConfiguration:
+    return grpc.ssl_server_certificate_configuration([(proof.key, proof.chain)], proof.client_roots)
 
 
 def _bind(server: grpc.aio.Server, address: Address) -> int:
