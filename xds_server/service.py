@@ -23,6 +23,7 @@ from xds_server.report import Envoy, TurnedAway
 SERVICE = "envoy.service.discovery.v3.AggregatedDiscoveryService"
 LONGEST_ERROR = 4_096
 OWNER_ONLY = 0o177
+MOST_WAITING = 20_000  # streams that nobody has heard yet: by itself gRPC sends some away beyond a thousand
 UNTIL_BEGUN = 0.2  # seconds; to begin a handshake takes less than a thousandth of that
 AT_ONCE = 4  # conversations that are gone on with before the event loop has its turn again
 T = TypeVar("T")
@@ -35,6 +36,8 @@ OPTIONS = (
     ("grpc.keepalive_timeout_ms", 20_000),
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.server_handshake_timeout_ms", 10_000),  # whoever connects and proves nothing costs no longer
+    ("grpc.server.max_pending_requests", MOST_WAITING),
+    ("grpc.server.max_pending_requests_hard_limit", MOST_WAITING),
     ("grpc.max_concurrent_streams", 100),  # of one connection, where an Envoy has one
 )
 
@@ -218,12 +221,14 @@ class Conversations:
             return Ended(grpc.StatusCode.DEADLINE_EXCEEDED, "the first request did not come in time")
 
     async def _carry(self, opening: Said, call: Call, *, whole: bool) -> Ended | None:
-        admit = partial(self._group, opening.node, call)
+        proofs = {name: tuple(values) for name, values in call.auth_context().items()}
+        peer = Peer(call.peer(), proofs)
+        admit = partial(self._group, opening.node, peer)
         group = admit()
         if isinstance(group, Ended):
             return group
         wake = asyncio.Event()
-        seat = self._hub.join(group, call.peer(), whole=whole, wake=wake.set)
+        seat = self._hub.join(group, peer.address, whole=whole, wake=wake.set)
         if isinstance(seat, Refusal):
             return Ended(grpc.StatusCode.RESOURCE_EXHAUSTED, seat.reason)
         try:
@@ -233,11 +238,10 @@ class Conversations:
         finally:
             self._hub.leave(seat)
 
-    def _group(self, node: Node | None, call: Call) -> Envoy | Ended:
+    def _group(self, node: Node | None, peer: Peer) -> Envoy | Ended:
         if node is None:
             return Ended(grpc.StatusCode.INVALID_ARGUMENT, "the first request must say its node")
-        proofs = {name: tuple(values) for name, values in call.auth_context().items()}
-        group = self._terms.group_of(node, Peer(call.peer(), proofs))
+        group = self._terms.group_of(node, peer)
         if isinstance(group, Refusal):
             return Ended(grpc.StatusCode.PERMISSION_DENIED, group.reason)
         return Envoy(group, node.id)
