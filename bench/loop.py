@@ -24,13 +24,15 @@ import structlog
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
-from bench.envoys import AT_ONCE, CLASS, GATEWAY, GATEWAYS, PAY, Envoy, change, connected
+from bench.envoys import AT_ONCE, GATEWAYS, change, fleet, lay_out
+from bench.fleet.door import plain
+from bench.fleet.envoy import Envoy, complete
 from legation.admin.metrics import exposition
 from legation.telemetry.watchdog import Watchdog
-from tests.legation.running import free_port, serving
+from tests.legation.running import serving
 
 ROUTES = int(os.environ.get("ROUTES", "5000"))
-ENVOYS = 100
+ENVOYS = int(os.environ.get("ENVOYS", "100"))
 ROUNDS = 3
 BOUNDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)  # seconds
 LOOK = 1.0  # seconds between two questions of whoever collects metrics
@@ -58,7 +60,7 @@ def _document(thing: dict[str, object]) -> str:
     return f"---\n{msgspec.json.encode(thing).decode()}\n"
 
 
-def shop(n: int, gateways: int = GATEWAYS) -> Iterator[dict[str, object]]:
+def shop(n: int, gateways: int = len(GATEWAYS)) -> Iterator[dict[str, object]]:
     """Make a route of three rules, its Service with ten endpoints, and for every second one a policy."""
     port = {"name": "main", "port": 8443}
     refs = [{"name": f"s{n}", "port": 8443}, {"name": f"s{n // 2}", "port": 8443}]
@@ -177,16 +179,15 @@ async def build(folder: Path, operator: Operator) -> list[float]:
 
 async def measure(folder: Path) -> tuple[Seen, Seen, float]:
     """Return what was seen at the product's loop and at the idle one, and how long one building took."""
-    (folder / "all.yaml").write_text(CLASS + "".join(GATEWAY.substitute(n=n) for n in range(GATEWAYS)))
-    (folder / "pay.yaml").write_text(PAY.substitute(n=0))
-    target = f"127.0.0.1:{free_port()}"
+    lay_out(folder)
+    door = plain()
     async with (
-        serving("up", str(folder), "--no-envoy", "--xds", target) as running,
+        serving("up", str(folder), *door.flags) as running,
         aiohttp.ClientSession() as session,
     ):
         await running.logged("xDS port")
-        operator, envoys = Operator(session, await running.admin()), [Envoy(n, target) for n in range(ENVOYS)]
-        async with connected(envoys, AT_ONCE), beside() as beside_it:
+        operator, envoys = Operator(session, await running.admin()), fleet(ENVOYS, door)
+        async with complete(envoys, AT_ONCE), beside() as beside_it:
             before = await operator.look()
             disturbing = asyncio.create_task(disturb(folder, envoys))
             took = await build(folder, operator)

@@ -5,6 +5,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
+from time import sleep
 from typing import Protocol, TypeVar
 
 import grpc
@@ -22,6 +23,8 @@ from xds_server.report import Envoy, TurnedAway
 SERVICE = "envoy.service.discovery.v3.AggregatedDiscoveryService"
 LONGEST_ERROR = 4_096
 OWNER_ONLY = 0o177
+MOST_WAITING = 20_000  # streams that nobody has heard yet: by itself gRPC sends some away beyond a thousand
+UNTIL_BEGUN = 0.2  # seconds; to begin a handshake takes less than a thousandth of that
 AT_ONCE = 4  # conversations that are gone on with before the event loop has its turn again
 T = TypeVar("T")
 OPTIONS = (
@@ -33,6 +36,8 @@ OPTIONS = (
     ("grpc.keepalive_timeout_ms", 20_000),
     ("grpc.http2.max_pings_without_data", 0),
     ("grpc.server_handshake_timeout_ms", 10_000),  # whoever connects and proves nothing costs no longer
+    ("grpc.server.max_pending_requests", MOST_WAITING),
+    ("grpc.server.max_pending_requests_hard_limit", MOST_WAITING),
     ("grpc.max_concurrent_streams", 100),  # of one connection, where an Envoy has one
 )
 
@@ -141,13 +146,28 @@ async def _dismiss(conversations: "Conversations", followers: Followers | None, 
 
 
 def mutual_tls(proof: Callable[[], Proof]) -> grpc.ServerCredentials:
-    """Demand a certificate of every client; the proof is asked for at each handshake, so that it rotates."""
+    """Demand a certificate of every client of one port; the proof is asked for at each handshake.
 
-    def current() -> grpc.ServerCertificateConfiguration:
+    gRPC frees the proof that it has when it is given another, even while a second thread begins a handshake
+    by it, and crashes (grpc/grpc#36693). So it is given one only where something is new, and once those who
+    had begun went on: until then nobody else begins.
+    """
+    held = proof()
+
+    def news() -> grpc.ServerCertificateConfiguration | None:
+        nonlocal held
         now = proof()
-        return grpc.ssl_server_certificate_configuration([(now.key, now.chain)], now.client_roots)
+        if now == held:
+            return None
+        held = now
+        sleep(UNTIL_BEGUN)
+        return _shown(now)
 
-    return grpc.dynamic_ssl_server_credentials(current(), current, require_client_authentication=True)
+    return grpc.dynamic_ssl_server_credentials(_shown(held), news, require_client_authentication=True)
+
+
+def _shown(proof: Proof) -> grpc.ServerCertificateConfiguration:
+    return grpc.ssl_server_certificate_configuration([(proof.key, proof.chain)], proof.client_roots)
 
 
 def _bind(server: grpc.aio.Server, address: Address) -> int:
@@ -201,12 +221,14 @@ class Conversations:
             return Ended(grpc.StatusCode.DEADLINE_EXCEEDED, "the first request did not come in time")
 
     async def _carry(self, opening: Said, call: Call, *, whole: bool) -> Ended | None:
-        admit = partial(self._group, opening.node, call)
+        proofs = {name: tuple(values) for name, values in call.auth_context().items()}
+        peer = Peer(call.peer(), proofs)
+        admit = partial(self._group, opening.node, peer)
         group = admit()
         if isinstance(group, Ended):
             return group
         wake = asyncio.Event()
-        seat = self._hub.join(group, call.peer(), whole=whole, wake=wake.set)
+        seat = self._hub.join(group, peer.address, whole=whole, wake=wake.set)
         if isinstance(seat, Refusal):
             return Ended(grpc.StatusCode.RESOURCE_EXHAUSTED, seat.reason)
         try:
@@ -216,11 +238,10 @@ class Conversations:
         finally:
             self._hub.leave(seat)
 
-    def _group(self, node: Node | None, call: Call) -> Envoy | Ended:
+    def _group(self, node: Node | None, peer: Peer) -> Envoy | Ended:
         if node is None:
             return Ended(grpc.StatusCode.INVALID_ARGUMENT, "the first request must say its node")
-        proofs = {name: tuple(values) for name, values in call.auth_context().items()}
-        group = self._terms.group_of(node, Peer(call.peer(), proofs))
+        group = self._terms.group_of(node, peer)
         if isinstance(group, Refusal):
             return Ended(grpc.StatusCode.PERMISSION_DENIED, group.reason)
         return Envoy(group, node.id)

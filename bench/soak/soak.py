@@ -13,8 +13,9 @@ import aiohttp
 import msgspec
 
 from bench.cluster.usage import usage
+from bench.fleet.door import Door
+from bench.fleet.envoy import WITHIN, Envoy, connected
 from bench.soak.churn import marker, passing, save
-from bench.soak.envoy import WITHIN, Envoy, connected
 from bench.soak.levels import Levels
 from bench.soak.subject import Inside
 from tests.legation.running import environment, free_port
@@ -117,7 +118,7 @@ class Scene(NamedTuple):
 
     subject: Subject
     folder: Path
-    target: str
+    door: Door
     lasting: Sequence[Envoy]
 
     async def round(self, number: int) -> Levels:
@@ -136,7 +137,7 @@ class Scene(NamedTuple):
         """Return Envoys that are not seen again; every second one is of a Gateway that is not, either."""
         for n in range(VISITORS):
             gateway = f"infra/{passing(number)}" if n % 2 else LASTING
-            yield Envoy(gateway, f"visitor-{number}-{n}", self.target, refuses=n == REFUSES)
+            yield Envoy(gateway, f"visitor-{number}-{n}", self.door, refuses=n == REFUSES)
 
 
 async def soak(rounds: int) -> list[Levels]:
@@ -144,9 +145,9 @@ async def soak(rounds: int) -> list[Levels]:
     with tempfile.TemporaryDirectory() as home:
         folder, port = Path(home, "served"), free_port()
         save(folder, 0)
-        target = f"127.0.0.1:{port}"
-        lasting = [Envoy(LASTING, f"lasting-{n}", target) for n in range(STAY)]
+        door = Door(f"127.0.0.1:{port}")
+        lasting = [Envoy(LASTING, f"lasting-{n}", door) for n in range(STAY)]
         async with running(folder, port) as subject, connected(*lasting):
-            scene = Scene(subject, folder, target, lasting)
+            scene = Scene(subject, folder, door, lasting)
             levels = [await scene.round(number) for number in range(1, WARM_UP + rounds + 1)]
     return levels[WARM_UP:]

@@ -3,9 +3,11 @@
 import asyncio
 import importlib
 import pkgutil
+import socket
 import struct
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
+from typing import BinaryIO
 
 import envoy.service
 import grpc
@@ -38,19 +40,25 @@ from xds_server.report import TurnedAway
 from xds_server.service import SERVICE, Address, Terms, serving
 from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Snapshot
 
+
+def literals(headers: Mapping[bytes, bytes]) -> bytes:
+    """Write headers as literals that no table remembers."""
+    return b"".join(
+        bytes([0, len(name)]) + name + bytes([len(value)]) + value for name, value in headers.items()
+    )
+
+
 BOTH = pytest.mark.parametrize("method", [WHOLE, DELTA], ids=["whole", "delta"])
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 HEADERS, RST_STREAM, SETTINGS, PING = 1, 3, 4, 6
 END_OF_HEADERS, CANCELLED = 4, struct.pack(">I", 8)
-OPENING = b"".join(  # headers as literals that no table remembers
-    bytes([0, len(name)]) + name + bytes([len(value)]) + value
-    for name, value in (
-        (b":method", b"POST"),
-        (b":scheme", b"http"),
-        (b":path", f"/{SERVICE}/{DELTA}".encode()),
-        (b"content-type", b"application/grpc"),
-    )
-)
+OPENING = literals({
+    b":method": b"POST",
+    b":scheme": b"http",
+    b":path": f"/{SERVICE}/{DELTA}".encode(),
+    b"content-type": b"application/grpc",
+})  # fmt: skip
+PINGS = 3
 ASKED_NOTHING = {"/grpc.health.v1.Health/Check", "/grpc.health.v1.Health/Watch"} | {
     f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo" for version in ("v1", "v1alpha")
 } | {
@@ -313,6 +321,39 @@ async def test_a_connection_carries_so_many_streams_at_once_and_no_more() -> Non
     async with served_beside(opened) as reader, asyncio.timeout(WITHIN):
         while refused < 9_000:
             refused += await kind_of_frame(reader) == RST_STREAM
+
+
+def crowd(port: int) -> set[int]:
+    """Open 2,000 streams from 20 connections; say by which kinds of frames they were answered at once."""
+    opening = OPENING + literals({b":authority": b"legation", b"te": b"trailers"})
+    streams = b"".join(frame(HEADERS, opening, END_OF_HEADERS, number) for number in range(1, 200, 2))
+    kinds = set[int]()
+    with ExitStack() as connections:
+        made = [connections.enter_context(socket.create_connection(("127.0.0.1", port))) for _ in range(20)]
+        for each in made:
+            each.settimeout(WITHIN)
+            each.sendall(PREFACE + frame(SETTINGS) + streams)
+        answers = [(each, connections.enter_context(each.makefile("rb"))) for each in made]
+        for _ in range(PINGS):  # whoever was asked so often has taken in what came before, and said so
+            for connection, read in answers:
+                connection.sendall(frame(PING, b"all said"))
+                kinds |= until_ping(read)
+    return kinds
+
+
+def until_ping(read: BinaryIO) -> set[int]:
+    """Take frames in until a ping is answered; say of which kinds."""
+    kinds, body = set[int](), b""
+    while body != b"all said":
+        heading = read.read(9)
+        kinds.add(heading[3])
+        body = read.read(int.from_bytes(heading[:3]))
+    return kinds
+
+
+async def test_of_thousands_who_come_at_once_none_is_sent_away_unheard() -> None:
+    async with serving(Hub(lambda _report: None), [Address("127.0.0.1:0")], Terms(drain=0.0)) as [port]:
+        assert RST_STREAM not in crowd(port)  # meanwhile the event loop, which would hear them, has no turn
 
 
 async def test_streams_that_are_taken_back_as_soon_as_they_are_opened_delay_no_other() -> None:

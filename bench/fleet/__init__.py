@@ -1,0 +1,1 @@
+"""Many simulated Envoys, and the ways in which they reach a control plane."""
