@@ -27,7 +27,7 @@ from tests.real_envoy import RunningEnvoy, running_envoy, until
 from translator.envoy import resource
 from translator.translate import Resources, Translator
 
-SIZE = int(os.environ.get("ROUTES", "5000"))
+SIZE = int(os.environ.get("ROUTES", "5000").split(",")[-1])
 READY_WITHIN = 240.0  # seconds
 MANAGER = "envoy.filters.network.http_connection_manager"
 

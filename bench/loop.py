@@ -31,9 +31,9 @@ from legation.admin.metrics import exposition
 from legation.telemetry.watchdog import Watchdog
 from tests.legation.running import serving
 
-ROUTES = int(os.environ.get("ROUTES", "5000"))
-ENVOYS = int(os.environ.get("ENVOYS", "100"))
-ROUNDS = 3
+ROUTES = int(os.environ.get("ROUTES", "5000").split(",")[-1])
+ENVOYS = int(os.environ.get("ENVOYS", "100").split(",")[0])
+ROUNDS = int(os.environ.get("ROUNDS", "3"))
 BOUNDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)  # seconds
 LOOK = 1.0  # seconds between two questions of whoever collects metrics
 WITHIN = 600.0  # seconds for anything
@@ -139,6 +139,7 @@ async def idle() -> None:
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, over.set)
     async with asyncio.TaskGroup() as tasks:
         watching = tasks.create_task(Watchdog(registry).run())
+        print(IDLE, flush=True)
         await over.wait()
         watching.cancel()
     print(exposition(registry).decode())
@@ -150,6 +151,8 @@ async def beside() -> AsyncIterator[list[Seen]]:
     found = list[Seen]()
     command = (sys.executable, "-m", "bench.loop", IDLE)
     process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=DEVNULL)
+    assert process.stdout is not None
+    await process.stdout.readline()  # from here on it ends as it is told to
     try:
         yield found
     finally:

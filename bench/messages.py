@@ -3,6 +3,7 @@
 Both libraries take turns, so that whatever else the machine does meets both; only the ratio counts.
 """
 
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -32,7 +33,7 @@ from envoy_data_plane.envoy.type.matcher.v3 import StringMatcher
 from envoy_data_plane.google.protobuf import Any
 from google.protobuf import any_pb2
 
-ROUNDS = 15
+ROUNDS = int(os.environ.get("ROUNDS", "15"))
 TURNS = {"xds-protos": 2000, "envoy-data-plane": 20}
 TLS_TYPE = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext"
 

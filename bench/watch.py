@@ -7,6 +7,7 @@ kubernetes-asyncio has no models of Gateway API, so what it makes of an HTTPRout
 import asyncio
 import gc
 import json
+import os
 import time
 from collections.abc import Callable
 from functools import partial
@@ -27,7 +28,7 @@ from translator.objects.service import Service
 Json = dict[str, Any]
 
 OBJECTS = 500
-ROUNDS = 9
+ROUNDS = int(os.environ.get("ROUNDS", "9"))
 LABELS = {f"example.com/label-{n}": f"value-{n}" for n in range(4)}
 OWNED: Json = {"f:spec": {f"f:field{n}": {} for n in range(9)}}
 MANAGED = [{"manager": "kubectl", "operation": "Apply", "fieldsV1": OWNED}]
