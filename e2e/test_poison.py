@@ -10,35 +10,39 @@ from string import Template
 from typing import Any, NamedTuple
 
 import pytest
+from msgspec import structs
 
 from e2e.beside import CRD, replica, told
 from e2e.cluster.network import NODE_ADDRESS
 from e2e.kubectl import WITHIN, RefusedError, apply, kubectl, namespaced, read, wait_for
+from e2e.test_backends import CRD as SERVICE_IMPORTS
 from e2e.test_events import events
 from e2e.test_run import CLASS, OURS, bootstrap
 from tests.legation.running import Legation, free_port
 from tests.loopback import ask, http_backend
 from tests.poison.effort import resident
-from tests.poison.hostile import some_of_each_kind
+from tests.poison.hostile import admitted, some_of_each_kind, the_same
 from tests.poison.spells import TENANT
 from tests.poison.test_quarantine import COSTLY, SPARING, answers
 from tests.real_envoy import RunningEnvoy, running_envoy, until
-from translator.objects.kinds import as_manifest
-from translator.objects.references import GATEWAY_GROUP
+from translator.objects.http_route import HTTPRoute
+from translator.objects.kinds import KINDS, as_manifest
+from translator.objects.references import GATEWAY_GROUP, ParentReference
 
 pytestmark = pytest.mark.usefixtures("inside")
 
 OF_EACH_KIND = 9
-NOT_HERE = frozenset({"ServiceImport"})  # kinds that this cluster does not have
+MORE_HTTP_ROUTES = 40
 HTTP_ROUTES = "httproutes,grpcroutes"
-WITH_STATUS = "httproutes,grpcroutes,tlsroutes,tcproutes,udproutes,listenersets,gateways"
-AUTHOR = re.compile(r"(\w+Route) [a-z0-9-]+/(drawn-\d+) rule ")
+ROUTES = f"{HTTP_ROUTES},tlsroutes,tcproutes,udproutes"
+WITH_STATUS = f"{ROUTES},listenersets,gateways,backendtlspolicies,xbackends"
+AUTHOR = re.compile(r"(\w+Route) [a-z0-9-]+/(drawn-\d+|all) rule ")
 HUGE = {
     f"example.com/{number}": "%x{}\u202e" * 5_000 for number in range(6)
 }  # with its keys, 256 KiB hold it
 MANY = 100
 FAILED = 500
-MOST_GROWTH = 128  # MiB that one tenant's objects may take of a replica
+MOST_GROWTH = 128  # MiB that one tenant's objects may take of a replica, or of an Envoy
 SHOP = Template("""
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
@@ -69,13 +73,18 @@ spec:
   hostnames: [$host]
   rules: [{matches: [{path: $path}], backendRefs: [{name: store, port: 80}]}]
 """)
-GROUND = """
-apiVersion: v1
-kind: Service
-metadata: {name: a}
-spec: {ports: [{name: a, port: 80}, {name: b, port: 443}]}
-"""  # which the tenant's routes lead to
+SERVICE = {
+    "apiVersion": "v1",
+    "kind": "Service",
+    "metadata": {"name": "a"},
+    "spec": {"ports": [{"name": "a", "port": 80}, {"name": "b", "port": 443}]},
+}  # which the tenant's routes lead to
+BACKENDS = {
+    "XBackend": {},
+    "ServiceImport": {"port": 80},
+}  # which are told, or asked for, by who leads to them
 ANY_PATH = "{value: /}"
+DOOR = (ParentReference(name="shared", namespace="infra"),)  # before it is renamed
 
 
 class Mall(NamedTuple):
@@ -137,10 +146,32 @@ async def asking(port: int) -> AsyncIterator[None]:
 
 
 def drawn(place: Mall) -> list[dict[str, Any]]:
-    """Draw what a tenant may write, of every kind, always the same, for the shop's Gateway."""
-    written = [as_manifest(each) for each in some_of_each_kind(OF_EACH_KIND)]
-    here = [each for each in written if each["kind"] not in NOT_HERE]
-    return [renamed(each, number, place) for number, each in enumerate(here)]
+    """Draw what a tenant may write, of every kind, and HTTPRoutes at the shop's door; always the same."""
+    routes = the_same(MORE_HTTP_ROUTES, admitted([info for info in KINDS if info.type is HTTPRoute]))
+    led = (
+        structs.replace(each, spec=structs.replace(each.spec, parent_refs=DOOR))
+        for each in routes
+        if isinstance(each, HTTPRoute)
+    )
+    things = (*some_of_each_kind(OF_EACH_KIND), *led)
+    return [renamed(as_manifest(each), number, place) for number, each in enumerate(things)]
+
+
+def ground(place: Mall, manifests: Sequence[dict[str, Any]]) -> str:
+    """Have what the tenant's routes lead to, and a route that leads to all backends that were drawn."""
+    rules: dict[str, list[dict[str, Any]]] = {kind: [] for kind in BACKENDS}
+    for each in manifests:
+        if (kind := each["kind"]) in BACKENDS:
+            group, name = each["apiVersion"].partition("/")[0], each["metadata"]["name"]
+            rules[kind].append({"group": group, "kind": kind, "name": name, **BACKENDS[kind]})
+    parent = {"name": "edge", "namespace": place.shop}
+    route = {
+        "apiVersion": f"{GATEWAY_GROUP}/v1",
+        "kind": "HTTPRoute",
+        "metadata": {"name": "all"},
+        "spec": {"parentRefs": [parent], "rules": [{"backendRefs": refs} for refs in rules.values()]},
+    }
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": [SERVICE, route]})
 
 
 def renamed(manifest: dict[str, object], number: int, place: Mall) -> dict[str, Any]:
@@ -176,12 +207,15 @@ def entries(thing: dict[str, Any]) -> list[list[dict[str, Any]]]:
     status = thing.get("status", {})
     if thing["kind"] in {"Gateway", "ListenerSet"}:
         return [status.get("conditions", [])]
-    return [each["conditions"] for each in status.get("parents", []) if each["controllerName"] == OURS]
+    told = (*status.get("parents", []), *status.get("ancestors", []))
+    return [each["conditions"] for each in told if each["controllerName"] == OURS]
 
 
 def concerns(thing: dict[str, Any], place: Mall) -> bool:
-    """Say whether an object is for the shop's Gateway, or is a Gateway of ours."""
+    """Say whether an object is for the shop's Gateway, or is a Gateway of ours, a policy or a backend."""
     spec = thing["spec"]
+    if thing["kind"] in {"BackendTLSPolicy", "XBackend"}:
+        return True
     if thing["kind"] == "Gateway":
         return bool(spec["gatewayClassName"] == place.shop)
     refs = [spec["parentRef"]] if thing["kind"] == "ListenerSet" else spec.get("parentRefs", [])
@@ -203,40 +237,76 @@ def untold(place: Mall) -> list[str]:
     ]
 
 
-def accepted(place: Mall) -> set[tuple[str, str]]:
-    """Name the routes that say that they are accepted."""
-    return {
-        (each["kind"], each["metadata"]["name"])
-        for each in there(place, HTTP_ROUTES)
-        for some in entries(each)
-        if {"Accepted": "True"}.items() <= {said["type"]: said["status"] for said in some}.items()
-    }
+def named(thing: dict[str, Any]) -> tuple[str, str]:
+    """Name an object."""
+    return thing["kind"], thing["metadata"]["name"]
 
 
+def says(thing: dict[str, Any], *conditions: tuple[str, str]) -> bool:
+    """Say whether we say one of these of an object, by type and status."""
+    return any((said["type"], said["status"]) in conditions for some in entries(thing) for said in some)
+
+
+def is_accepted(route: dict[str, Any], shop: str) -> bool:
+    """Say whether a route is told that the shop's Gateway accepts it; a tenant's own has no Envoy here."""
+    parents = route.get("status", {}).get("parents", [])
+    there = [each for each in parents if each["parentRef"].get("namespace") == shop]
+    return says(route | {"status": {"parents": there}}, ("Accepted", "True"))
+
+
+def is_refused(route: dict[str, Any]) -> bool:
+    """Say whether a route is told that something of it is refused."""
+    return says(route, ("Accepted", "False"), ("ResolvedRefs", "False"), ("PartiallyInvalid", "True"))
+
+
+def lacks_backends(route: dict[str, Any]) -> bool:
+    """Say whether a rule of a route leads nowhere by itself."""
+    return not all(
+        any(ref.get("weight", 1) for ref in rule.get("backendRefs", []))
+        for rule in route["spec"].get("rules", [])
+    )
+
+
+@pytest.fixture
+def imports(inside: None) -> Iterator[None]:  # noqa: ARG001  no cluster of somebody else may lose a kind
+    """The cluster knows ServiceImports."""
+    kubectl("apply", "--filename=-", given=SERVICE_IMPORTS)
+    wait_for("default", "condition=Established", "crd/serviceimports.multicluster.x-k8s.io")
+    yield
+    kubectl("delete", "crd", "serviceimports.multicluster.x-k8s.io")
+
+
+@pytest.mark.usefixtures("imports")
 async def test_whatever_a_tenant_writes_is_served_or_says_why_not_and_breaks_nothing(namespace: str) -> None:
     async with mall(namespace) as place:
-        before, manifests = resident(place.running.process.pid), drawn(place)
-        assert len({each["kind"] for each in manifests}) > 12
+        running = (place.running.process, place.envoy.process)
+        before, manifests = [resident(each.pid) for each in running], drawn(place)
+        assert {each["kind"] for each in manifests} == {info.kind for info in KINDS if info.namespaced}
         refused = await asyncio.to_thread(written, manifests)
-        await asyncio.to_thread(apply, place.tenant, GROUND)
+        await asyncio.to_thread(apply, place.tenant, ground(place, manifests))
         of_ours = [each for each in manifests if each["apiVersion"].startswith(GATEWAY_GROUP)]
         kinds = ",".join(sorted({f"{each['kind']}.{GATEWAY_GROUP}".lower() for each in of_ours}))
-        assert len(there(place, kinds)) == len(of_ours), refused
+        assert len(there(place, kinds)) == len(of_ours) + 1, refused
         await place.route("late", "changed.example")
         await answers(place.port, "changed.example")
         await told(lambda: untold(place) == [])
         await until(lambda: as_told(place), within=WITHIN)
-        assert resident(place.running.process.pid) < before + MOST_GROWTH
+        assert [each.returncode for each in running] == [None, None]
+        for each, had in zip(running, before, strict=True):
+            assert resident(each.pid) < had + MOST_GROWTH
         assert [entry for entry in place.running.entries() if "mistake" in entry.get("event", "")] == []
 
 
 async def as_told(place: Mall) -> bool:
     """Say whether the Envoy has what says that it is accepted, and answers all else by an error."""
-    told_so = await asyncio.to_thread(accepted, place)
+    routes = await asyncio.to_thread(there, place, HTTP_ROUTES)
+    told_so = {named(each) for each in routes if is_accepted(each, place.shop)}
     _, dump = await place.envoy.get("/config_dump?resource=dynamic_route_configs")
     made = [*of_authors(json.loads(dump))]
     served = {route for route, is_error in made if not is_error}
-    return served <= told_so <= {route for route, _ in made}
+    failing = {route for route, is_error in made if is_error}
+    explained = {named(each) for each in routes if is_refused(each) or lacks_backends(each)}
+    return served <= told_so <= served | failing and failing <= explained
 
 
 def of_authors(part: Any) -> Iterator[tuple[tuple[str, str], bool]]:  # noqa: ANN401  JSON

@@ -112,7 +112,7 @@ class Moment:
         return entry.type_url in SENDS_TRAFFIC and not self._unready.isdisjoint(entry.resource.targets)
 
     def _empties_too_soon(self, entry: Entry) -> bool:
-        if entry.type_url != EDS or entry.resource != no_endpoints(entry.name).resource:
+        if not entry.leads_to_nobody:
             return False
         owed = self._order.sessions[EDS].owed  # a cluster is cold without them, and traffic waits for it
         return entry.name not in owed and entry.name in self._being_left

@@ -61,10 +61,19 @@ class Entry(Struct, frozen=True, eq=False, dict=True):
         framed = wire.named(self.name, self.version, self.type_url, self.resource.body)
         return wire.field(RESOURCES_FIELD, framed)
 
+    @cached_property
+    def leads_to_nobody(self) -> bool:
+        """Whether these are endpoints, of which there are none."""
+        return self.type_url == EDS and self.resource.body == _nobody(self.name)
+
+
+def _nobody(name: str) -> bytes:
+    return wire.text(1, name)
+
 
 def no_endpoints(name: str) -> Entry:
     """An empty ClusterLoadAssignment: an answer, where silence would keep a cluster cold."""
-    return Entry(EDS, name, Resource(wire.text(1, name)))
+    return Entry(EDS, name, Resource(_nobody(name)))
 
 
 class Snapshot(Struct, frozen=True, eq=False, dict=True):
