@@ -1,9 +1,9 @@
-"""Two replicas serve Envoys of one Gateway: what its status says while one is slow, and when one dies."""
+"""Replicas serve Envoys of one Gateway: what its status says while one is slow or dies; who serves whom."""
 
 import asyncio
 import signal
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from string import Template
 from typing import Any
 
@@ -20,14 +20,15 @@ PROXIES = 4
 ROUNDS = 6  # in which new proxies connect to either replica at random
 
 BALANCED = Template(XDS.template.replace("clusterIP: None", "type: ClusterIP"))
-SECOND = Template("""
+ONE_MORE = Template("""
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
-metadata: {name: legation-second, labels: {kubernetes.io/service-name: legation}}
+metadata: {name: legation-$port-$address, labels: {kubernetes.io/service-name: legation}}
 addressType: IPv4
 ports: [{name: xds, port: $port}]
 endpoints: [{addresses: [$address]}]
----
+""")
+PARAMETERS = Template("""
 apiVersion: legation.dev/v1alpha1
 kind: GatewayParameters
 metadata: {name: inside}
@@ -51,15 +52,9 @@ def says(namespace: str, status: str, generation: int) -> bool:
 async def replicas(namespace: str, inside: None) -> AsyncIterator[tuple[Legation, Legation]]:  # noqa: ARG001  it must be there
     """Two replicas that know of each other, of which the first leads, and proxies that connect to both."""
     port = free_port()
-    kubectl("apply", "--server-side", "--filename", str(CRD))
-    wait_for("default", "condition=Established", "crd/gatewayparameters.legation.dev")
-    apply(namespace, BALANCED.substitute(port=port, address=NODE_ADDRESS))
-    apply(namespace, SECOND.substitute(port=port, address=DNS_ADDRESS, proxies=PROXIES))
-    kubectl("apply", "--filename=-", given=CLASS.substitute(namespace=namespace))
     async with AsyncExitStack() as running:
-        running.callback(kubectl, "delete", "gatewayclass", namespace)
-        first = await running.enter_async_context(replica(namespace, port, NODE_ADDRESS))
-        await first.logged("leads")
+        first = await running.enter_async_context(alone(namespace, port))
+        apply(namespace, ONE_MORE.substitute(port=port, address=DNS_ADDRESS))
         second = await running.enter_async_context(replica(namespace, port, DNS_ADDRESS))
         for each in (first, second):
             await each.logged("hears another replica")
@@ -67,6 +62,22 @@ async def replicas(namespace: str, inside: None) -> AsyncIterator[tuple[Legation
         await told(lambda: says(namespace, "True", 1))
         await spread(namespace, first, second)
         yield first, second
+
+
+@asynccontextmanager
+async def alone(namespace: str, port: int) -> AsyncIterator[Legation]:
+    """Run the first replica, which leads, behind a Service that others can join."""
+    kubectl("apply", "--server-side", "--filename", str(CRD))
+    wait_for("default", "condition=Established", "crd/gatewayparameters.legation.dev")
+    apply(namespace, BALANCED.substitute(port=port, address=NODE_ADDRESS))
+    apply(namespace, PARAMETERS.substitute(proxies=PROXIES))
+    kubectl("apply", "--filename=-", given=CLASS.substitute(namespace=namespace))
+    try:
+        async with replica(namespace, port, NODE_ADDRESS) as first:
+            await first.logged("leads")
+            yield first
+    finally:
+        kubectl("delete", "gatewayclass", namespace)
 
 
 async def spread(namespace: str, first: Legation, second: Legation) -> None:
@@ -80,9 +91,14 @@ async def spread(namespace: str, first: Legation, second: Legation) -> None:
     pytest.fail("every proxy connects to the same replica, again and again")
 
 
-async def are_served(first: Legation, second: Legation) -> bool:
+async def are_served(*replicas: Legation) -> bool:
     """Say whether as many proxies are connected as there should be."""
-    return await envoys(first) + await envoys(second) == PROXIES
+    return sum([await envoys(each) for each in replicas]) == PROXIES
+
+
+async def share(*replicas: Legation) -> bool:
+    """Say whether each replica serves some proxy."""
+    return all([await envoys(each) for each in replicas])
 
 
 async def envoys(replica: Legation) -> int:
@@ -105,6 +121,27 @@ async def test_a_gateway_waits_for_the_proxies_of_a_replica_that_is_slow(
     finally:
         slow.process.send_signal(signal.SIGCONT)
     await told(lambda: says(namespace, "True", 2))
+
+
+async def test_proxies_spread_over_replicas_that_join_them_by_connecting_anew(
+    namespace: str,
+    inside: None,  # noqa: ARG001  it must be there
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("LEGATION_CONNECTION_AGE", "4s")
+    port = free_port()
+    async with AsyncExitStack() as running:
+        serving = [await running.enter_async_context(alone(namespace, port))]
+        gateway(namespace, "edge")
+        await told(lambda: says(namespace, "True", 1))
+        await until(lambda: are_served(*serving), within=WITHIN)
+        before = programmed(namespace)
+        for address, its in ((DNS_ADDRESS, port), (NODE_ADDRESS, free_port())):
+            serving.append(await running.enter_async_context(replica(namespace, its, address)))
+            apply(namespace, ONE_MORE.substitute(port=its, address=address))
+            await until(lambda: share(*serving), within=WITHIN)
+            await until(lambda: are_served(*serving), within=WITHIN)
+        assert programmed(namespace) == before
 
 
 async def holds(replica: Legation, served: int) -> bool:

@@ -61,7 +61,7 @@ class Entry(Struct, frozen=True, eq=False, dict=True):
         framed = wire.named(self.name, self.version, self.type_url, self.resource.body)
         return wire.field(RESOURCES_FIELD, framed)
 
-    @cached_property
+    @once
     def leads_to_nobody(self) -> bool:
         """Whether these are endpoints, of which there are none."""
         return self.type_url == EDS and self.resource.body == _nobody(self.name)
