@@ -33,7 +33,7 @@ from tests.changing.shop import (
 )
 from tests.changing.visitor import Visitor
 from tests.handshakes.backends import Backend, http_backend, speaks
-from tests.handshakes.traffic import Traffic
+from tests.handshakes.traffic import Answers, Traffic
 from tests.loopback import LOOPBACK
 from tests.pki import Authority
 from tests.real_envoy import until
@@ -123,6 +123,7 @@ class Scene:
         self.shop = structs.replace(shop, number=shop.number + 1)
         self._past.append(self.shop)
         for visited, traffic in self.traffics.items():
+            traffic.expect(self._in_between(visited))
             traffic.expect(self._judge(self.shop, self._behind.grounds.pods, visited))
         await self._site.save(self.shop)
 
@@ -180,6 +181,17 @@ class Scene:
             _is_proved(name, states, pods) for name in states[-1].stores
         )
 
+    def _in_between(self, visited: Visited) -> Answers:
+        """Name the pods that may answer where the routes of one state lead to the stores of another.
+
+        Endpoints and routes reach Envoy one after the other. That nobody answers is right in no such moment.
+        """
+        *past, now = self._past
+        pairs = [pair for each in past for pair in ((each, now), (now, each))]
+        pods = self._behind.grounds.pods
+        found = (self._judge(crossed(*pair), pods, visited) for pair in pairs)
+        return frozenset(answer for answers in found for answer in answers if answer in pods)
+
     async def _is_told(self) -> bool:
         """Say whether every Envoy redirects to the number of the newest state."""
         return all([await self._told_at(door) for door in self._site.doors])
@@ -200,6 +212,15 @@ class Scene:
             for door in self._site.doors
         ]
         return {await each.is_let_in() for each in visitors} == {self.shop.spare == port}
+
+
+def crossed(one: Shop, other: Shop) -> Shop:
+    """Return a shop with the stores of another where it has them."""
+    return structs.replace(one, stores={**one.stores, **_shared(one.stores, other.stores)})
+
+
+def _shared(ours: Mapping[str, Store], theirs: Mapping[str, Store]) -> dict[str, Store]:
+    return {name: store for name, store in theirs.items() if name in ours}
 
 
 def _is_proved(name: str, states: Sequence[Shop], pods: Mapping[str, Pod]) -> bool:

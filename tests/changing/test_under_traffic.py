@@ -44,8 +44,7 @@ class Folder(Struct, frozen=True):
 
     async def is_held(self) -> bool:
         """Say whether Envoy has all of it."""
-        [gateway] = (await self.running.overview()).gateways
-        return bool(gateway.envoys) and all(envoy.current for envoy in gateway.envoys)
+        return await self.running.is_held()
 
 
 def write(folder: Path, shop: Shop, grounds: Grounds) -> None:

@@ -57,6 +57,11 @@ class Legation(Struct, frozen=True):
         ):
             return read_overview(await answer.read())
 
+    async def is_held(self) -> bool:
+        """Say whether the Envoys of its only Gateway have taken all that they are offered."""
+        [gateway] = (await self.overview()).gateways
+        return bool(gateway.envoys) and all(envoy.current for envoy in gateway.envoys)
+
     async def pids(self) -> list[int]:
         """Return the processes of its Envoys."""
         processes = [gateway.process for gateway in (await self.overview()).gateways]

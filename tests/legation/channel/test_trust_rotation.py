@@ -16,6 +16,7 @@ from tests.legation.running import Legation, free_port, legation_up
 from tests.looking import eventually
 from tests.loopback import ask
 from tests.pki import Authority
+from tests.real_envoy import until
 from translator.envoy.proofs import Grade
 
 OLD, NEW = Authority("old"), Authority("new")
@@ -70,6 +71,7 @@ async def test_no_request_fails_while_an_authority_is_replaced_and_each_step_is_
                 await traffic.more()
                 folder.put("roots", config_map("roots", OLD.pem, NEW.pem))
                 await eventually(lambda: len(changes(path)) == 1)
+                await until(running.is_held)
                 await traffic.more()
                 folder.put("pay", service("pay", new.port))
                 await eventually(lambda: new.told)
