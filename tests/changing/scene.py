@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from random import Random
@@ -182,15 +182,16 @@ class Scene:
         )
 
     def _in_between(self, visited: Visited) -> Answers:
-        """Name the pods that may answer where the routes of one state lead to the stores of another.
+        """Say what may be answered where routes of one state lead to pods, or to trust, of another.
 
-        Endpoints and routes reach Envoy one after the other. That nobody answers is right in no such moment.
+        They reach Envoy one after the other, and trust waits for nobody. That a store has no pods, or no
+        policy, is right in no such moment.
         """
         *past, now = self._past
         pairs = [pair for each in past for pair in ((each, now), (now, each))]
         pods = self._behind.grounds.pods
-        found = (self._judge(crossed(*pair), pods, visited) for pair in pairs)
-        return frozenset(answer for answers in found for answer in answers if answer in pods)
+        found = (self._judge(shop, pods, visited) for pair in pairs for shop in crossed(*pair))
+        return frozenset(answer for answers in found for answer in answers)
 
     async def _is_told(self) -> bool:
         """Say whether every Envoy redirects to the number of the newest state."""
@@ -214,13 +215,28 @@ class Scene:
         return {await each.is_let_in() for each in visitors} == {self.shop.spare == port}
 
 
-def crossed(one: Shop, other: Shop) -> Shop:
-    """Return a shop with the stores of another where it has them."""
-    return structs.replace(one, stores={**one.stores, **_shared(one.stores, other.stores)})
+def crossed(one: Shop, other: Shop) -> Iterator[Shop]:
+    """Give a shop the stores of another, or their pods or trust alone, where both have some to lead to."""
+    shared = {name: (store, other.stores[name]) for name, store in one.stores.items() if name in other.stores}
+    led_to = {name: pair for name, pair in shared.items() if all(map(_is_led_to, pair))}
+    for mix in (_theirs, _their_trust, _their_pods):
+        yield structs.replace(one, stores={**one.stores, **{name: mix(*led_to[name]) for name in led_to}})
 
 
-def _shared(ours: Mapping[str, Store], theirs: Mapping[str, Store]) -> dict[str, Store]:
-    return {name: store for name, store in theirs.items() if name in ours}
+def _is_led_to(store: Store) -> bool:
+    return bool(store.pods) and store.policy is not None
+
+
+def _theirs(_ours: Store, theirs: Store) -> Store:
+    return theirs
+
+
+def _their_trust(ours: Store, theirs: Store) -> Store:
+    return structs.replace(ours, trusts=theirs.trusts)
+
+
+def _their_pods(ours: Store, theirs: Store) -> Store:
+    return structs.replace(ours, pods=theirs.pods)
 
 
 def _is_proved(name: str, states: Sequence[Shop], pods: Mapping[str, Pod]) -> bool:
