@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from k8s_watch.answers import Failed
+from k8s_watch.answers import Failed, Item
 from k8s_watch.change import Change
 from k8s_watch.informer import Deliver, Informer, body_reader
 from k8s_watch.kind import Kind, ObjectName
@@ -100,7 +100,7 @@ class Fetcher(Generic[T]):
                 self._wants.put_off(errand)
 
     async def _run(self, errand: Errand) -> Failed | None:
-        found = await self._reader.get(Where(self.kind, self.metadata.api_version), errand.name)
+        found = await self._get(errand.name)
         if isinstance(found, Failed) and found.code != NOT_FOUND:
             self._failed[errand.name] = found
             return found
@@ -109,6 +109,11 @@ class Fetcher(Generic[T]):
             body = None if isinstance(found, Failed) else self._body(found.name, found.version, found.body)
             await self._tell(self._wants.read(errand, body))
         return None
+
+    async def _get(self, name: ObjectName) -> Item | Failed:
+        if not {"", name.namespace}.intersection(self.metadata.scopes):
+            return Failed(NOT_FOUND, "not watched")
+        return await self._reader.get(Where(self.kind, self.metadata.api_version), name)
 
     async def _tell(self, changes: Sequence[Change[T]]) -> None:
         self._work.set()

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from k8s_watch.answers import Failed, Found
 from k8s_watch.informer import Informer
 from k8s_watch.kind import ObjectName
-from k8s_watch.list_watch import List
+from k8s_watch.list_watch import NOT_FOUND, List
 from k8s_watch.reader import Reader, Where
 from k8s_watch.versions import is_older
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 ANSWERS = 10.0  # seconds within which a server that is well answers
 CATCHES_UP = 1.0  # seconds in which a watch that is well tells what there is
 
-Versions = Mapping[ObjectName, str]
+Versions = Mapping[ObjectName, str | None]  # none of what is not there
 
 
 class Inquiry(Generic[T]):
@@ -32,13 +32,14 @@ class Inquiry(Generic[T]):
         self._informer = informer
         self._reader = reader
 
-    async def is_told(self, namespaces: Collection[str]) -> bool:
-        """Say whether all that is there now was told, of some namespaces or, by one without a name, of all.
+    async def is_told(self, names: Collection[ObjectName]) -> bool:
+        """Say whether what is there now was told, of some objects.
 
-        What was not told is waited for a little. Then the watch is taken for dead and begun anew, and it is
-        worth asking again.
+        A namespace without a name stands for all that are in it, and neither for all that there are. What
+        was not told is waited for a little. Then the watch is taken for dead and begun anew, and it is worth
+        asking again.
         """
-        found = await self._find(namespaces)
+        found = await self._find(names)
         self.failure = found if isinstance(found, Failed) else await self._wait_for(found)
         now = asyncio.get_running_loop().time()
         self.since = min(self.since, now) if self.failure else float("inf")
@@ -55,37 +56,49 @@ class Inquiry(Generic[T]):
     def _lacks(self, found: Versions) -> bool:
         return any(not self._has(*each) for each in found.items())
 
-    def _has(self, name: ObjectName, version: str) -> bool:
-        """Say whether an object was told in this version or in a later one."""
+    def _has(self, name: ObjectName, version: str | None) -> bool:
+        """Say whether an object was told in this version or in a later one, or was told to be gone."""
         told = self._informer.version(name)
-        return told is not None and (told == version or is_older(version, told))
+        if version is None or told is None:
+            return version is told
+        return told == version or is_older(version, told)
 
-    async def _find(self, namespaces: Collection[str]) -> Versions | Failed:
-        versions: dict[ObjectName, str] = {}
-        for namespace in self._scopes(namespaces):
-            try:
-                async with asyncio.timeout(ANSWERS):
-                    found = await self._read(namespace)
-            except TimeoutError:
-                return Failed(0, f"no answer within {ANSWERS:.0f} s")
+    async def _find(self, names: Collection[ObjectName]) -> Versions | Failed:
+        api_version = await self._api_version()
+        if not isinstance(api_version, str):
+            return api_version or {}
+        versions: dict[ObjectName, str | None] = {}
+        for found in await asyncio.gather(*(self._ask(api_version, each) for each in self._places(names))):
             if isinstance(found, Failed):
                 return found
             versions |= found
         return versions
 
-    def _scopes(self, namespaces: Collection[str]) -> Collection[str]:
+    def _places(self, names: Collection[ObjectName]) -> Collection[ObjectName]:
         """Return what has to be asked for; of namespaces that are not watched nothing is ever told."""
         watched = self._informer.scopes
         if "" in watched:
-            return [""] if "" in namespaces else sorted(namespaces)
-        return watched if "" in namespaces else [each for each in watched if each in namespaces]
+            return names
+        if ObjectName("", "") in names:
+            return [ObjectName(each, "") for each in watched]
+        return [each for each in names if each.namespace in watched]
 
-    async def _read(self, namespace: str) -> Versions | Failed:
-        """Read which objects there are, and in which versions: the newest, for no version is asked for."""
-        api_version = await self._api_version()
-        if not isinstance(api_version, str):
-            return api_version or {}
-        where = Where(replace(self._informer.kind, metadata_only=True), api_version, namespace)
+    async def _ask(self, api_version: str, name: ObjectName) -> Versions | Failed:
+        """Ask what there is: the newest, for no version is asked for."""
+        where = Where(replace(self._informer.kind, metadata_only=True), api_version, name.namespace)
+        try:
+            async with asyncio.timeout(ANSWERS):
+                return await (self._get(where, name) if name.name else self._list(where))
+        except TimeoutError:
+            return Failed(0, f"no answer within {ANSWERS:.0f} s")
+
+    async def _get(self, where: Where, name: ObjectName) -> Versions | Failed:
+        found = await self._reader.get(where, name)
+        if isinstance(found, Failed):
+            return {name: None} if found.code == NOT_FOUND else found
+        return {found.name: found.version}
+
+    async def _list(self, where: Where) -> Versions | Failed:
         versions: dict[ObjectName, str] = {}
         ask = List()
         while True:

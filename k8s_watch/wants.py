@@ -2,7 +2,8 @@
 
 All that is watched is metadata. An object is read when it is wanted and its metadata says that it is new.
 Every name that becomes wanted is answered by a Put, an Unreadable or a Gone; one that was there and is wanted
-no more is answered by a Gone, so that nobody keeps it.
+no more is answered by a Gone, so that nobody keeps it. Who wants an object may be told of sooner than it is:
+one that is not known is looked for, and if it is there, its metadata is waited for.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +19,7 @@ T = TypeVar("T")
 
 
 class Errand(Struct, frozen=True):
-    """An object to be read, which had this version when that was decided."""
+    """An object to be read, which had this version when that was decided, or none: it may not be there."""
 
     name: ObjectName
     version: str
@@ -35,6 +36,7 @@ class Wants(Generic[T]):
         self._due: dict[ObjectName, None] = {}
         self._running: dict[ObjectName, str] = {}
         self._complete = False
+        self._absent = False
 
     def want(
         self, names: AbstractSet[ObjectName], anew: AbstractSet[ObjectName] = frozenset()
@@ -55,12 +57,13 @@ class Wants(Generic[T]):
         for change in changes:
             match change:
                 case Put() | Unreadable():
+                    self._absent = False
                     self._versions[change.name] = change.version
                     self._ask_for(change.name)
                 case Gone():
                     answers += self._lose(change.name)
                 case Synced() | Absent():
-                    self._complete = True
+                    self._complete, self._absent = True, isinstance(change, Absent)
                     answers += [change, *self._look(self._wanted)]
         return answers
 
@@ -70,17 +73,19 @@ class Wants(Generic[T]):
             return None
         name = next(iter(self._due))
         del self._due[name]
-        self._running[name] = self._versions[name]
-        return Errand(name, self._versions[name])
+        self._running[name] = version = self._versions.get(name, "")
+        return Errand(name, version)
 
     def read(self, errand: Errand, found: Put[T] | Unreadable | None) -> list[Change[T]]:
         """Take in what an errand brought, unless it is out of date."""
         name = errand.name
         self._return(errand)
-        if name not in self._wanted or self._versions.get(name) != errand.version:
+        if name not in self._wanted or self._versions.get(name, "") != errand.version:
             return []
         if found is None:
             return self._tell_gone(name)
+        if not errand.version:
+            return []  # its metadata is on its way, and will say once it is gone
         if self._told.get(name) == found.version:
             return []
         self._told[name] = found.version
@@ -101,20 +106,18 @@ class Wants(Generic[T]):
             del self._running[errand.name]
 
     def _look(self, names: Iterable[ObjectName]) -> list[Change[T]]:
-        """Have objects read that are there; once all are known, answer for those that are not."""
+        """Have objects read; once all are known, others are looked for, unless the kind is absent."""
         answers: list[Change[T]] = []
         for name in sorted(names):
-            if name in self._versions:
+            if name in self._versions or (self._complete and not self._absent):
                 self._ask_for(name)
             elif self._complete:
                 answers += self._tell_gone(name)
         return answers
 
     def _ask_for(self, name: ObjectName) -> None:
-        version = self._versions.get(name)
-        if version is None or name not in self._wanted:
-            return
-        if version not in (self._told.get(name), self._running.get(name)):
+        version = self._versions.get(name, "")
+        if name in self._wanted and version not in (self._told.get(name), self._running.get(name)):
             self._due[name] = None
 
     def _lose(self, name: ObjectName) -> list[Change[T]]:

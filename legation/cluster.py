@@ -19,6 +19,7 @@ from k8s_watch.list_watch import Pace
 from k8s_watch.reader import Reader
 from legation.change import Put, Stated
 from legation.contact import Contact, Stale, Watching, contact, in_words
+from legation.fence import Doubt
 from legation.intake import Intake
 from legation.kinds import PICKED, WATCHED
 from legation.wanted import WANTING
@@ -26,6 +27,9 @@ from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.kinds import Object
 
 PATIENCE = 5.0  # seconds that a batch waits for what it refers to
+PATIENT = (
+    2  # questions that come to nothing before only policies are waited for: the first mends a dead watch
+)
 LOOK_AGAIN = 5.0  # seconds between two looks at what goes wrong
 
 Told = Sequence[Change[Object]]
@@ -62,7 +66,7 @@ class Cluster:
                 self._fetchers[kind] = Fetcher(place, reader, listen, namespaces, pace)
             else:
                 self._informers[kind] = Informer(place, reader, listen, namespaces, pace)
-        self._policies = Inquiry(self._informers[BackendTLSPolicy], reader)
+        self._inquiries = {kind: Inquiry(each, reader) for kind, each in self._informers.items()}
 
     @property
     def lacks(self) -> str:
@@ -136,21 +140,30 @@ class Cluster:
                     self._ears.take(batch, since)
 
     async def _settle(self) -> None:
-        """Let go on what waits for policies, once all that there are were told."""
+        """Let go on what waits for news, once all of it was told."""
         while True:
             await self._doubtful.wait()
             self._doubtful.clear()
             failures = 0
             while (doubt := self._intake.doubt) is not None:
-                if await self._policies.is_told(doubt.namespaces):
+                if await self._is_told(doubt):
                     self._intake.settle(doubt)
                     self._news.set()
                     failures = 0
-                else:
-                    self._intake.let_pods_go()
+                    continue
+                failures += 1
+                if failures == PATIENT:
+                    self._intake.lose_patience()
                     self._news.set()
-                    failures += 1
-                    await asyncio.sleep(self._pace.after(failures))
+                await asyncio.sleep(self._pace.after(failures))
+
+    async def _is_told(self, doubt: Doubt) -> bool:
+        asked: dict[type, set[ObjectName]] = {}
+        for kind, name in doubt.about:
+            asked.setdefault(kind, set()).add(ObjectName(*name))
+        return all(
+            await asyncio.gather(*(self._inquiries[kind].is_told(names) for kind, names in asked.items()))
+        )
 
     async def _tell_failures(self) -> None:
         """Say once what stands between us and the newest, and once that it is over."""
@@ -169,7 +182,7 @@ class Cluster:
         found = contact(kind.__name__, self._watching(kind), self._failure(kind), now)
         if kind is not BackendTLSPolicy:
             return found
-        return structs.replace(found, heard=max(found.heard, now - self._policies.since))
+        return structs.replace(found, heard=max(found.heard, now - self._inquiries[kind].since))
 
     def _failures(self) -> dict[str, str]:
         return {kind.__name__: why for kind, _ in WATCHED if (why := self._because(kind))}
@@ -179,7 +192,7 @@ class Cluster:
         return "" if failure is None else in_words(failure)
 
     def _failure(self, kind: type) -> Failed | None:
-        doubted = self._policies.failure if kind is BackendTLSPolicy else None
+        doubted = self._inquiries[kind].failure if kind is BackendTLSPolicy else None
         return (self._fetchers.get(kind) or self._informers[kind]).failure or doubted
 
     def _watching(self, kind: type) -> Watching:

@@ -1,17 +1,21 @@
-"""What waits until every policy is certain to be known: whatever leads somewhere for the first time.
+"""What waits until news is certain: what leads somewhere for the first time, until every policy is known.
 
 Policies and what they govern are told by different watches, and one that is quiet may be so because nothing
 happens, or because its connection is dead and nobody said so. So that no policy was told of is no reason to
-believe that there is none: that is asked, in the namespaces in question, once for all that gathered.
+believe that there is none: that is asked, in the namespaces in question, once for all that gathered. What
+leans on something that was not told yet waits for it, too, and what is taken away waits for those who lean on
+it: they may have turned away. That is asked while answers come; policies are waited for in any case.
 
 No IO and no clock.
 """
 
-from types import MappingProxyType
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from legation.leaning import NONE, Keys, Known, Leaners, Route, doors, has_pods, is_alike, led_to, taken_away
 from legation.wanted import Key
 from translator.names import Name
 from translator.objects.backend_tls_policy import BackendTLSPolicy
@@ -34,32 +38,23 @@ from translator.objects.tcp_route import TCPRoute
 from translator.objects.tls_route import TLSRoute
 from translator.objects.udp_route import UDPRoute
 from translator.objects.x_backend import XBackend
-from translator.rules.endpoints import SERVICE_LABEL, ready_addresses
-from translator.rules.reach import target_ports, targets
+from translator.rules.reach import target_ports
 
-LED_TO = MappingProxyType({kind.__name__: kind for kind in (Service, ServiceImport, XBackend)})
 NOWHERE: frozenset[str] = frozenset()
 EVERYWHERE = frozenset({""})
-MOST_APART = 8  # namespaces that are asked about one by one
+MOST_APART = 8  # objects, or namespaces, of a kind that are asked about one by one
 
-Route = HTTPRoute | GRPCRoute | TLSRoute | TCPRoute
-Asking = (
-    Route
-    | Service
-    | ServiceImport
-    | Gateway
-    | GatewayClass
-    | GatewayParameters
-    | ListenerSet
-    | ReferenceGrant
-)
+Governed = HTTPRoute | GRPCRoute | TLSRoute | TCPRoute
 
 
 class Doubt(Struct, frozen=True):
-    """Whether all policies of these namespaces were told; it is about everything noted up to a moment."""
+    """Whether objects were told as they are now; it is about everything noted up to a moment.
+
+    A namespace without a name stands for all that are in it, and neither for all that there are.
+    """
 
     moment: int
-    namespaces: frozenset[str]
+    about: Keys
 
 
 class Fence:
@@ -67,12 +62,16 @@ class Fence:
 
     def __init__(self) -> None:
         """Begin with nothing known."""
-        self._known: dict[Key, Object] = {}
+        self._known = Known()
         self._doubts: dict[Key, Doubt] = {}
         self._moment = 0
-        self._outlived: set[Key] = set()  # slices that went after their Service
-        self._emptied: dict[Key, int] = {}  # slices that lost their last pod, and the moment they wait for
-        self._is_prompt = True  # the last question was answered
+        self._oldest = 0  # moment of any doubt
+        self._leaners = Leaners()
+        self._pending: set[Key] = set()  # what changed and was not handed on
+        self._taken: dict[Key, Keys] = {}  # what these changes take away
+        self._gone: dict[Key, int] = {}  # which of these went, and when
+        self._waiting: AbstractSet[Key] | None = None  # which of these wait, once that was worked out
+        self._is_prompt = False  # somebody is served, and questions are answered
 
     @property
     def waits(self) -> bool:
@@ -84,100 +83,151 @@ class Fence:
         """What has to be certain before all that waits may go on; None if nothing does."""
         if not self._doubts:
             return None
-        namespaces = frozenset().union(*(each.namespaces for each in self._doubts.values()))
-        apart = "" not in namespaces and len(namespaces) <= MOST_APART
-        return Doubt(self._moment, namespaces if apart else EVERYWHERE)
+        return Doubt(self._moment, _joined(NONE.union(*(each.about for each in self._doubts.values()))))
 
     def note(self, key: Key, thing: Object | None) -> None:
         """Take in an object as it is now; one that is gone leads nowhere."""
-        before = self._known.pop(key, None)
-        self._outlived.discard(key)
-        if _has_pods(thing):
-            self._emptied.pop(key, None)
-        elif _has_pods(before) and self._is_prompt:
-            self._emptied[key] = self._moment + 1  # watches tell in any order: what leads away may come next
+        before = self._known.note(key, thing)
+        self._pending.add(key)
+        self._waiting = None
+        about = set[Key]()
         if thing is None:
-            if isinstance(before, EndpointSlice) and self._doubts and not self._has_service(before):
-                self._outlived.add(key)
-            return
-        self._known[key] = thing
-        if namespaces := led_to(before, thing):
-            self._moment += 1
-            self._doubts[key] = Doubt(self._moment, namespaces)
+            self._gone.setdefault(key, self._moment)
+        else:
+            self._gone.pop(key, None)
+            about.update((BackendTLSPolicy, Name(each, "")) for each in governed(before, thing))
+        if self._is_prompt:
+            taken = taken_away(before, thing)
+            self._take(key, taken)
+            about.update(self._leaners.of(taken), self._known.needed(before, thing) if thing else ())
+        if has_pods(thing):
+            self._restore(key)
+        if about:
+            self._doubt(key, about)
+
+    def begin(self) -> None:
+        """Take in that somebody is served from now on, so that order matters."""
+        self._is_prompt = True
+
+    def hand_on(self, key: Key, thing: object) -> None:
+        """Take in that an object is what others know from now on."""
+        self._leaners.note(key, thing)
+        if thing is None or key not in self._gone:  # else its end is still to come
+            self._pending.discard(key)
+            self._taken.pop(key, None)
+            self._gone.pop(key, None)
+            self._waiting = None
 
     def settle(self, doubt: Doubt) -> None:
         """Let go on what the doubt was about; what was noted since waits for an answer of its own."""
-        self._doubts = {key: each for key, each in self._doubts.items() if each.moment > doubt.moment}
-        self._emptied = {key: moment for key, moment in self._emptied.items() if moment > doubt.moment}
+        self._keep({key: each for key, each in self._doubts.items() if each.moment > doubt.moment})
         self._is_prompt = True
-        if not self._doubts:
-            self._outlived.clear()
 
-    def let_pods_go(self) -> None:
-        """Hold none of them back until a question is answered again: they are gone, and it takes long."""
-        self._emptied.clear()
+    def lose_patience(self) -> None:
+        """Wait for policies only until a question is answered again: it takes long."""
+        policies = {key: replace(each, about=_policies(each.about)) for key, each in self._doubts.items()}
+        self._keep({key: each for key, each in policies.items() if each.about})
         self._is_prompt = False
 
     def holds_back(self, key: Key, *, is_there: bool) -> bool:
         """Say whether a change has to wait.
 
-        Pods come and go at once, but for the last ones: what waits may lead away from them. Whatever else
-        goes may have been replaced by what waits, and stays as long, a Service with its endpoints. A route
-        comes no sooner than the Services that it leads to.
+        What goes may have been replaced by what waits, and stays as long; but pods go at once, unless they
+        are the last ones of whoever waits. A route comes no sooner than the backends that it leads to.
         """
         if not self._doubts:
             return False
-        if key[0] is EndpointSlice:
-            return key in self._outlived or key in self._emptied
-        return not is_there or key in self._doubts or self._leads_to_what_waits(self._known.get(key))
+        if self._waiting is None:
+            self._waiting = self._find_waiting()
+        if key in self._waiting:
+            return True
+        return not is_there and key[0] is not EndpointSlice and self._gone.get(key, 0) >= self._oldest
 
-    def _leads_to_what_waits(self, thing: Object | None) -> bool:
-        if not isinstance(thing, Route | UDPRoute):
-            return False
-        return any((LED_TO.get(kind), name) in self._doubts for kind, name in targets(thing))
+    def _find_waiting(self) -> AbstractSet[Key]:
+        """Follow doubts to whatever must not come before what they are about."""
+        followers: dict[Key, list[Key]] = {}
+        for key in self._pending - self._doubts.keys():
+            for each in self._follows(key):
+                followers.setdefault(each, []).append(key)
+        waiting, ahead = set(self._doubts), list(self._doubts)
+        while ahead:
+            new = set(followers.get(ahead.pop(), ())) - waiting
+            waiting |= new
+            ahead += new
+        return waiting
 
-    def _has_service(self, endpoints: EndpointSlice) -> bool:
-        metadata = endpoints.metadata
-        service = metadata.labels.get(SERVICE_LABEL, "")
-        return (Service, Name(metadata.namespace, service)) in self._known
+    def _follows(self, key: Key) -> Iterator[Key]:
+        """Name what has to come before a change or together with it, if it changes, too."""
+        if isinstance(thing := self._known.objects.get(key), Route):
+            yield from led_to(thing)
+        if self._is_prompt:
+            yield from self._leaners.of(self._taken.get(key, NONE))
+
+    def _take(self, key: Key, taken: Keys) -> None:
+        if taken:
+            self._taken[key] = self._taken.get(key, NONE) | taken
+
+    def _restore(self, key: Key) -> None:
+        """Have pods again: they come at once."""
+        self._taken.pop(key, None)
+        self._doubts.pop(key, None)
+
+    def _doubt(self, key: Key, about: Iterable[Key]) -> None:
+        if not self._doubts:
+            self._oldest = self._moment + 1
+        self._moment += 1
+        earlier = self._doubts.get(key)
+        self._doubts[key] = Doubt(self._moment, (earlier.about if earlier else NONE).union(about))
+
+    def _keep(self, doubts: dict[Key, Doubt]) -> None:
+        self._doubts, self._waiting = doubts, None
+        self._oldest = min((each.moment for each in doubts.values()), default=0)
 
 
-def _has_pods(thing: Object | None) -> bool:
-    return isinstance(thing, EndpointSlice) and any(ready_addresses(thing))
+def _policies(about: Keys) -> Keys:
+    return frozenset((kind, name) for kind, name in about if kind is BackendTLSPolicy and not name.name)
 
 
-def led_to(before: Object | None, thing: Object) -> frozenset[str]:
-    """Name the namespaces to which an object leads, or may have others lead, as it did not before."""
+def _joined(about: Keys) -> Keys:
+    """Ask about many objects of a kind by their namespaces, and about many namespaces as a whole."""
+    kinds: dict[type, set[Name]] = {}
+    for kind, name in about:
+        kinds.setdefault(kind, set()).add(name)
+    return frozenset((kind, name) for kind, names in kinds.items() for name in _fewer(names))
+
+
+def _fewer(names: set[Name]) -> set[Name]:
+    single = {each for each in names if each.name}
+    whole = names - single
+    if len(single) > MOST_APART:
+        whole, single = whole | {Name(each.namespace, "") for each in single}, set()
+    if len(whole) > MOST_APART or Name("", "") in whole:
+        whole = {Name("", "")}
+    return whole | single  # only who is asked about by name is known to be gone
+
+
+def governed(before: Object | None, thing: Object) -> frozenset[str]:
+    """Name the namespaces whose policies may govern where an object leads, or has others lead, anew."""
     match thing:
         case HTTPRoute() | GRPCRoute() | TLSRoute() | TCPRoute():
             return _by_route(before, thing)
         case Service() | ServiceImport():
-            return NOWHERE if _is_alike(before, thing) else frozenset({thing.metadata.namespace})
+            return NOWHERE if is_alike(before, thing) else frozenset({thing.metadata.namespace})
         case Namespace():  # its labels say whose routes are let in
             known = isinstance(before, Namespace) and before.metadata.labels == thing.metadata.labels
             return NOWHERE if known else EVERYWHERE
         case Gateway() | GatewayClass() | GatewayParameters() | ListenerSet() | ReferenceGrant():
-            return NOWHERE if _is_alike(before, thing) else EVERYWHERE
+            return NOWHERE if is_alike(before, thing) else EVERYWHERE
         case UDPRoute() | XBackend():  # which no policy governs
             return NOWHERE
         case BackendTLSPolicy() | EndpointSlice() | Secret() | ConfigMap() | ClusterTrustBundle():
             return NOWHERE
 
 
-def _by_route(before: Object | None, route: Route) -> frozenset[str]:
-    if _is_alike(before, route):
+def _by_route(before: Object | None, route: Governed) -> frozenset[str]:
+    if is_alike(before, route):
         return NOWHERE
     led = set(target_ports(route))
-    if isinstance(before, Route) and _doors(before) == _doors(route):
+    if isinstance(before, Governed) and doors(before) == doors(route):
         led.difference_update(target_ports(before))
     return frozenset(ref.name.namespace for ref, _ in led)
-
-
-def _doors(route: Route) -> object:
-    """Return by which ways requests come to a route, whatever becomes of them there."""
-    return replace(route.spec, rules=())
-
-
-def _is_alike(before: Object | None, thing: Asking) -> bool:
-    """Say whether an object asks for the same as before; others write into its status and its metadata."""
-    return isinstance(before, Asking) and before.spec == thing.spec

@@ -76,9 +76,9 @@ class Intake:
         self._fence.settle(doubt)
         self._begun = True
 
-    def let_pods_go(self) -> None:
-        """Take in that it will take long until it is."""
-        self._fence.let_pods_go()
+    def lose_patience(self) -> None:
+        """Take in that it will take long until it is: nothing but policies is waited for."""
+        self._fence.lose_patience()
 
     @property
     def is_answered(self) -> bool:
@@ -108,9 +108,15 @@ class Intake:
     def hand_on(self) -> Sequence[Put | Stated[bool]]:
         """Give what has gathered and need not wait for policies; nothing unanswered is waited for."""
         self._unanswered.clear()
-        self._begun = True
+        if not self._begun:
+            self._begun = True
+            self._fence.begin()
         batch, self._batch = self._batch, []
-        return self._let_through(batch) if self._fence.waits else batch
+        through = self._let_through(batch) if self._fence.waits else batch
+        for change in through:
+            if isinstance(change, Put):
+                self._fence.hand_on((change.kind, change.name), change.thing)
+        return through
 
     def _let_through(self, batch: Sequence[Put | Stated[bool]]) -> Sequence[Put | Stated[bool]]:
         """Keep what has to wait, and what came after it of the same object."""
@@ -136,7 +142,9 @@ class Intake:
         if key[0] is ClusterTrustBundle and thing is not None:
             self._batch.append(Stated(CLUSTER_TRUST_BUNDLES, value=True))
         self._batch.append(Put(*key, thing, version))
-        self._batch.extend(Put(*each, None) for each in sorted(shift.gone, key=str))
+        for each in sorted(shift.gone, key=str):
+            self._fence.note(each, None)
+            self._batch.append(Put(*each, None))
 
     def _complete(self, kind: type, *, present: bool) -> None:
         self._unknown.discard(kind)

@@ -40,7 +40,7 @@ MOST_ANCESTORS = 16  # what the API server takes, other controllers' entries inc
 MOST_PARENTS = 32
 
 Fields = dict[str, Raw]
-Written = dict[str, object]
+Plain = dict[str, object]
 
 
 class Moment(Struct, frozen=True):
@@ -66,7 +66,7 @@ def merged(existing: bytes, status: Status, moment: Moment) -> bytes:
     return _unless_equal(existing, msgspec.json.encode(after))
 
 
-def _after(before: Fields, status: Status, moment: Moment) -> Written:
+def _after(before: Fields, status: Status, moment: Moment) -> Plain:
     match status:
         case GatewayClassStatus():
             return _gateway_class(before, status, moment)
@@ -80,14 +80,14 @@ def _after(before: Fields, status: Status, moment: Moment) -> Written:
             return _entries(before, _ANCESTORS, status.ancestors, moment)
 
 
-def _gateway_class(before: Fields, status: GatewayClassStatus, moment: Moment) -> Written:
+def _gateway_class(before: Fields, status: GatewayClassStatus, moment: Moment) -> Plain:
     features = [{"name": name} for name in sorted(status.supported_features)]
     return _with(
         before, conditions=_conditions(before, status.conditions, moment), supportedFeatures=features or None
     )
 
 
-def _gateway(before: Fields, status: GatewayStatus, moment: Moment) -> Written:
+def _gateway(before: Fields, status: GatewayStatus, moment: Moment) -> Plain:
     addresses = [_address(each) for each in status.addresses]
     return _with(
         before,
@@ -103,7 +103,7 @@ def _address(address: Address) -> dict[str, str]:
     return {"type": address.type, "value": address.value, **far}
 
 
-def _listener_set(before: Fields, status: ListenerSetStatus, moment: Moment) -> Written:
+def _listener_set(before: Fields, status: ListenerSetStatus, moment: Moment) -> Plain:
     return _with(
         before,
         conditions=_conditions(before, status.conditions, moment),
@@ -111,13 +111,13 @@ def _listener_set(before: Fields, status: ListenerSetStatus, moment: Moment) -> 
     )
 
 
-def _listeners(before: Fields, listeners: Iterable[ListenerStatus], moment: Moment) -> list[Written]:
+def _listeners(before: Fields, listeners: Iterable[ListenerStatus], moment: Moment) -> list[Plain]:
     """Give each listener one entry, in its order in the specification; entries of former listeners go."""
     known = {_text(entry, "name"): entry for entry in map(_entry, _items(before, "listeners"))}
     return [_listener(known.get(listener.name, {}), listener, moment) for listener in listeners]
 
 
-def _listener(before: Fields, listener: ListenerStatus, moment: Moment) -> Written:
+def _listener(before: Fields, listener: ListenerStatus, moment: Moment) -> Plain:
     kinds = [{"group": kind.group, "kind": kind.kind} for kind in listener.supported_kinds]
     return _with(
         before,
@@ -140,12 +140,12 @@ _PARENTS = _List("parents", "parentRef", MOST_PARENTS)
 _ANCESTORS = _List("ancestors", "ancestorRef", MOST_ANCESTORS)
 
 
-def _entries(before: Fields, where: _List, ours: Sequence[ParentStatus], moment: Moment) -> Written:
+def _entries(before: Fields, where: _List, ours: Sequence[ParentStatus], moment: Moment) -> Plain:
     """Replace our entries where they stand, append new ones, drop stale ones; never touch another's."""
     existing = _items(before, where.field)
     room = max(0, where.most - sum(not _is_ours(entry) for entry in existing))
     due = {_key(_reference(status.parent)): status for status in ours[:room]}
-    kept: list[Raw | Written] = []
+    kept: list[Raw | Plain] = []
     for entry in existing:
         if not _is_ours(entry):
             kept.append(entry)
@@ -155,7 +155,7 @@ def _entries(before: Fields, where: _List, ours: Sequence[ParentStatus], moment:
     return _with(before, **{where.field: kept})
 
 
-def _parent(before: Fields, where: _List, status: ParentStatus, moment: Moment) -> Written:
+def _parent(before: Fields, where: _List, status: ParentStatus, moment: Moment) -> Plain:
     return _with(
         before,
         **{where.reference: _reference(status.parent)},
@@ -189,10 +189,10 @@ def _is_ours(entry: Raw) -> bool:
     return _text(_entry(entry), "controllerName") == CONTROLLER
 
 
-def _conditions(before: Fields, due: Iterable[Condition], moment: Moment) -> list[Raw | Written]:
+def _conditions(before: Fields, due: Iterable[Condition], moment: Moment) -> list[Raw | Plain]:
     """Replace our conditions where they stand, append new ones, drop stale ones; never touch another's."""
     wanted = {condition.type: condition for condition in due}
-    kept: list[Raw | Written] = []
+    kept: list[Raw | Plain] = []
     for raw in _items(before, "conditions"):
         written = msgspec.json.decode(raw, type=_Written)
         condition = wanted.pop(written.type, None)
@@ -200,7 +200,7 @@ def _conditions(before: Fields, due: Iterable[Condition], moment: Moment) -> lis
             kept.append(_rewritten(raw, written, condition, moment))
         elif not _is_own(written.type):
             kept.append(raw)
-    kept.extend(_written(condition, moment.now, moment) for condition in wanted.values())
+    kept.extend(_stated(condition, moment.now, moment) for condition in wanted.values())
     return kept
 
 
@@ -216,11 +216,11 @@ def _rewritten(raw: Raw, written: _Written, condition: Condition, moment: Moment
     if moment.generation < written.observed_generation <= moment.newest:
         return raw
     since = written.last_transition_time if written.status == _word(condition) else ""
-    after = _written(condition, since or moment.now, moment)
+    after = _stated(condition, since or moment.now, moment)
     return Raw(_unless_equal(bytes(raw), msgspec.json.encode(after)))
 
 
-def _written(condition: Condition, since: str, moment: Moment) -> Written:
+def _stated(condition: Condition, since: str, moment: Moment) -> Plain:
     return {
         "type": condition.type,
         "status": _word(condition),
@@ -235,7 +235,7 @@ def _word(condition: Condition) -> str:
     return "True" if condition.status else "False"
 
 
-def _with(before: Fields, **fields: object) -> Written:
+def _with(before: Fields, **fields: object) -> Plain:
     """Set fields, leaving unknown ones as they are; None takes a field away."""
     merged = {**before, **fields}
     return {name: value for name, value in merged.items() if value is not None}

@@ -81,6 +81,16 @@ def server_tls(issued: Issued, folder: Path) -> ssl.SSLContext:
     return context
 
 
+async def opens(port: int, address: str = LOOPBACK) -> bool:
+    """Say whether somebody takes connections at a port."""
+    try:
+        _, writer = await asyncio.open_connection(address, port)
+    except OSError:
+        return False
+    writer.close()
+    return True
+
+
 async def ask(
     port: int,
     path: str = "/",

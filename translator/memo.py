@@ -73,7 +73,7 @@ class Keyed(Generic[W, P, K, V]):
 
     def __call__(self, world: W, /, *names: P.args, **keywords: P.kwargs) -> Mapping[K, V]:
         """Return the whole mapping."""
-        assert not keywords, "names are given by position"
+        assert not keywords, "a query's names are given by position"
         answer: Mapping[K, V] = world.memory.recall(self, world, names)
         return answer
 

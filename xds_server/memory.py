@@ -17,7 +17,7 @@ class Memory:
         self._good: dict[tuple[str, str], Entry] = {}
         self._offered: Snapshot | None = None
         self._gone_at: dict[tuple[str, str], float] = {}
-        self._changed_at: dict[tuple[str, str], float] = {}  # clusters and listeners
+        self._changed_at: dict[tuple[str, str], float] = {}  # clusters and listeners, the oldest first
 
     def accept(self, entries: Iterable[Entry]) -> None:
         """Some Envoy of the group took these."""
@@ -45,10 +45,13 @@ class Memory:
 
     def _note_young(self, changed: Mapping[str, Iterable[str]], now: float) -> None:
         """Take nothing of a first offer for new: it may be that of a server that came again."""
-        self._changed_at = {key: at for key, at in self._changed_at.items() if at + YOUNG > now}
-        if self._offered is not None:
-            news = ((type_url, name) for type_url in PARENTS for name in changed.get(type_url, ()))
-            self._changed_at.update(dict.fromkeys(news, now))
+        if self._offered is None:
+            return
+        for key in [(type_url, name) for type_url in PARENTS for name in changed.get(type_url, ())]:
+            self._changed_at.pop(key, None)  # the newest stand last
+            self._changed_at[key] = now
+        while self._changed_at and (oldest := next(iter(self._changed_at.items())))[1] + YOUNG <= now:
+            del self._changed_at[oldest[0]]
 
     def young(self, type_url: str, versions: Mapping[str, str], now: float) -> list[Entry]:
         """Name the clusters or listeners that changed lately and are held as they are offered."""

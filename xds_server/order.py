@@ -1,10 +1,10 @@
 """Make before break: what may be sent now, what waits for an answer, and what may be withdrawn."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 
 from msgspec import Struct
 
-from xds_server.once import once
 from xds_server.session import Change, Session, Verdict
 from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Entry, Resource, Snapshot, no_endpoints
 
@@ -148,7 +148,7 @@ class Moment:
         self.wake_at = time if self.wake_at is None else min(self.wake_at, time)
         return False
 
-    @once
+    @cached_property
     def _unready(self) -> frozenset[str]:
         clusters = self._order.sessions[CDS]
         if not clusters.opened:
@@ -156,7 +156,7 @@ class Moment:
         open_ = clusters.unsettled | self._order.warming.keys()
         return frozenset(name for name in open_ if self._snapshot.find(CDS, name) is not None)
 
-    @once
+    @cached_property
     def _being_left(self) -> frozenset[str | None]:
         """Endpoints to which traffic is sent by what the client may hold and is to hold no more."""
         targets = {

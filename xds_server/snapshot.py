@@ -1,12 +1,12 @@
 """Everything offered to one group of Envoys at one moment, and the difference between two moments."""
 
 from collections.abc import Mapping
+from functools import cached_property
 
 from msgspec import Struct
 from xxhash import xxh3_128_hexdigest
 
 from xds_server import wire
-from xds_server.once import once
 
 TYPE = "type.googleapis.com/envoy."
 CDS = f"{TYPE}config.cluster.v3.Cluster"
@@ -45,23 +45,23 @@ class Entry(Struct, frozen=True, eq=False, dict=True):
     name: str
     resource: Resource
 
-    @once
+    @cached_property
     def version(self) -> str:
         """Of the bytes alone."""
         return content_version(self.resource.body)
 
-    @once
+    @cached_property
     def whole_frame(self) -> bytes:
         """Its place in a state-of-the-world response."""
         return wire.field(RESOURCES_FIELD, wire.packed(self.type_url, self.resource.body))
 
-    @once
+    @cached_property
     def delta_frame(self) -> bytes:
         """Its place in a delta response."""
         framed = wire.named(self.name, self.version, self.type_url, self.resource.body)
         return wire.field(RESOURCES_FIELD, framed)
 
-    @once
+    @cached_property
     def leads_to_nobody(self) -> bool:
         """Whether these are endpoints, of which there are none."""
         return self.type_url == EDS and self.resource.body == _nobody(self.name)
@@ -120,7 +120,7 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
             return no_endpoints(name)
         return entry
 
-    @once
+    @cached_property
     def _endpoint_names(self) -> frozenset[str]:
         clusters = self.entries[CDS].values()
         return frozenset(entry.resource.endpoints for entry in clusters if entry.resource.endpoints)

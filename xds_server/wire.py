@@ -1,7 +1,6 @@
 """The few protobuf fields we write ourselves, so that a resource is serialized once and then only joined."""
 
 from collections.abc import Iterable
-from functools import cache
 
 LOW_BITS = 0x7F
 MORE = 0x80
@@ -21,16 +20,9 @@ def varint(number: int) -> bytes:
     return bytes(out)
 
 
-# What length-delimited fields begin with, by their numbers.
-KEYS = tuple(varint(number << 3 | LENGTH_DELIMITED) for number in range(16))
-
-
 def field(number: int, payload: bytes) -> bytes:
     """One length-delimited field; nothing at all for an empty payload, as proto3 would."""
-    if not payload:
-        return b""
-    size = len(payload)
-    return KEYS[number] + (SHORT[size] if size <= LOW_BITS else varint(size)) + payload
+    return varint(number << 3 | LENGTH_DELIMITED) + varint(len(payload)) + payload if payload else b""
 
 
 def text(number: int, value: str) -> bytes:
@@ -40,7 +32,7 @@ def text(number: int, value: str) -> bytes:
 
 def packed(type_url: str, body: bytes) -> bytes:
     """A google.protobuf.Any around a serialized message."""
-    return _typed(type_url) + field(2, body)
+    return text(1, type_url) + field(2, body)
 
 
 def named(name: str, version: str, type_url: str, body: bytes) -> bytes:
@@ -48,13 +40,7 @@ def named(name: str, version: str, type_url: str, body: bytes) -> bytes:
     return text(1, version) + field(2, packed(type_url, body)) + text(3, name)
 
 
-@cache
-def _typed(type_url: str) -> bytes:
-    """Begin an Any; there are few types."""
-    return text(1, type_url)
-
-
 def repeated(number: int, values: Iterable[str]) -> bytes:
     """A repeated string field, which keeps its empty strings."""
-    key = KEYS[number]
+    key = varint(number << 3 | LENGTH_DELIMITED)
     return b"".join(key + varint(len(value)) + value for value in (each.encode() for each in values))

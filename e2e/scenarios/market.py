@@ -24,6 +24,7 @@ from tests.changing.scene import SETTLES_WITHIN, START, Scene, furnished, visite
 from tests.changing.shop import ASIDE, PLAIN, SECURE, SPARE, Grounds, Shop, sold, written
 from tests.changing.stock import Stock
 from tests.handshakes.manifests import Json, elsewhere
+from tests.loopback import opens
 from tests.real_envoy import until
 from translator.objects.kinds import KINDS
 
@@ -84,15 +85,6 @@ def _place(each: Json) -> Place:
     return Place(str(each["apiVersion"]), PLURALS[str(each["kind"])], metadata["namespace"], metadata["name"])
 
 
-async def _opens(address: str, port: int) -> bool:
-    try:
-        _, writer = await asyncio.open_connection(address, port)
-    except OSError:
-        return False
-    writer.close()
-    return True
-
-
 @asynccontextmanager
 async def opened(release: Release, place: places.Shop) -> AsyncIterator[Scene]:
     """Open the shop in a namespace; nobody is ever to find an earlier state after a later one."""
@@ -104,11 +96,8 @@ async def opened(release: Release, place: places.Shop) -> AsyncIterator[Scene]:
         address = await asyncio.to_thread(eventually, place.address)
         proxies = await asyncio.to_thread(eventually, lambda: place.proxies.ready(REPLICAS))
         market.doors = [pod.address for pod in proxies]
-        for port in (
-            PLAIN,
-            SECURE,
-        ):  # nodes hear of proxies that are ready a little later than the API server
-            await until(partial(_opens, address, PORTS[port]), within=SETTLES_WITHIN)
+        for port in (PLAIN, SECURE):  # nodes hear of ready proxies a little later than the API server
+            await until(partial(opens, PORTS[port], address), within=SETTLES_WITHIN)
         async with visited(market, behind, address, sold) as scene:
             yield scene
         assert behind.silent()

@@ -1,4 +1,4 @@
-"""`legation run` and a real Envoy, while a shop is changed at an API server, one object after the other."""
+"""`legation run` and a real Envoy, while a shop is changed at an API server whose watches are late at random."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,6 +29,7 @@ class Counter(Struct, frozen=True):
     stock: Stock
     grounds: Grounds
     replica: Replica
+    is_hasty: bool  # what nobody leads to any more is deleted at once
 
     @property
     def doors(self) -> Sequence[str]:
@@ -38,6 +39,8 @@ class Counter(Struct, frozen=True):
     async def save(self, shop: Shop) -> None:
         """Write what differs from the state before."""
         await self.stock.hold([SERVED_BY_US, *written(shop, self.grounds)])
+        if self.is_hasty:
+            await self.stock.tidy()
 
     async def tidy(self) -> None:
         """Delete what nobody leads to any more."""
@@ -48,13 +51,17 @@ class Counter(Struct, frozen=True):
         return await self.replica.has_served()
 
 
-async def test_no_request_fails_though_an_api_server_tells_of_each_object_on_its_own(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_hasty", [False, True], ids=["careful", "hasty"])
+async def test_no_request_fails_though_an_api_server_tells_of_each_kind_on_its_own(
+    tmp_path: Path, *, is_hasty: bool
+) -> None:
     async with (
         furnished({name: free_port() for name in (PLAIN, SECURE, SPARE, ASIDE)}) as behind,
         api_serving() as api,
         started(api.server.port, tmp_path) as replica,
     ):
-        site = Counter(Stock(api), behind.grounds, replica)
+        api.server.lags = Random(11)  # noqa: S311  # not for secrets
+        site = Counter(Stock(api), behind.grounds, replica, is_hasty)
         await site.save(START)
         async with (
             running_envoy(await bootstrap(replica.port)),

@@ -3,20 +3,24 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
+from random import Random
 
 import pytest
 
+from tests.changing.kiosk import bootstrap
+from tests.changing.replicas import api_serving, started
 from tests.changing.shop import PLAIN, Visited
+from tests.changing.stock import Stock
 from tests.changing.visitor import Visitor
 from tests.handshakes.backends import Speech, http_backend
 from tests.handshakes.manifests import SERVED_BY_US, Json, edge, endpoints, http_listener, route, service
 from tests.handshakes.traffic import Answer, Traffic
 from tests.legation.running import free_port, legation_up
 from tests.loopback import LOOPBACK
-from tests.real_envoy import until
+from tests.real_envoy import running_envoy, until
 
 pytestmark = pytest.mark.envoy
 
@@ -28,6 +32,7 @@ WITHIN = 60.0
 EMPTY = 503
 
 Put = Callable[[Sequence[Json]], Awaitable[None]]
+Told = Callable[[Path, Sequence[Json]], AbstractAsyncContextManager[Put]]
 
 
 def manifests(port: int, behind: Mapping[str, int], to: str, empty: str = "") -> list[Json]:
@@ -50,6 +55,17 @@ async def by_folder(folder: Path, first: Sequence[Json]) -> AsyncIterator[Put]:
     await put(first)
     async with legation_up(folder):
         yield put
+
+
+@asynccontextmanager
+async def by_api_server(folder: Path, first: Sequence[Json]) -> AsyncIterator[Put]:
+    """Have `legation run` told of routes before endpoints, by watches of which each is late on its own."""
+    async with api_serving() as api, started(api.server.port, folder) as replica:
+        stock = Stock(api)
+        await stock.hold(first)
+        api.server.lags = Random(7)  # noqa: S311  # not for secrets
+        async with running_envoy(await bootstrap(replica.port)):
+            yield stock.hold
 
 
 class Street:
@@ -87,8 +103,9 @@ def _visitor(port: int, host: str) -> Visitor:
     return Visitor(Visited(PLAIN, host, "/"), (LOOPBACK, port))
 
 
+@pytest.mark.parametrize("told", [by_folder, by_api_server], ids=["up", "run"])
 async def test_a_backend_that_is_emptied_when_a_route_is_led_away_fails_no_request_of_that_route(
-    tmp_path: Path,
+    told: Told, tmp_path: Path
 ) -> None:
     port, (left, led_to) = free_port(), NAMES
     street = Street(port)
@@ -96,7 +113,7 @@ async def test_a_backend_that_is_emptied_when_a_route_is_led_away_fails_no_reque
         speeches = {name: http_backend(Speech(lasting=True, word=name)) for name in NAMES}
         behind = {name: (await stack.enter_async_context(each)).port for name, each in speeches.items()}
         shop = partial(manifests, port, behind)
-        put = await stack.enter_async_context(by_folder(tmp_path, shop(left)))
+        put = await stack.enter_async_context(told(tmp_path, shop(left)))
         await stack.enter_async_context(street.visited())
         for turn in range(TURNS):
             street.traffic.expect(frozenset({led_to}))

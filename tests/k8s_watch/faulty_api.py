@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from random import Random
 
 from aiohttp import web
 from msgspec import Struct
@@ -15,6 +16,7 @@ from msgspec import Struct
 from tests.k8s_watch.faults import Answer, Json, bookmark, refusal, send, streaming
 
 SOON = 120.0  # seconds; a deadline, not a pause
+LAGS = 0.1  # seconds at most by which a watch is late
 LOOPBACK = "127.0.0.1"
 ROOT = re.compile(r"/apis/[^/]+/[^/]+|/api/[^/]+")
 COMPACTED = "The resourceVersion for the provided watch is too old"
@@ -49,6 +51,7 @@ class FaultyApi:
         self.kinds = {"widgets", "secrets"}
         self.away: frozenset[str] = frozenset()  # kinds that are not answered about for a while
         self.blank = Counter[str]()  # how many lists of a kind are to come back without anything
+        self.lags: Random | None = None  # by which each watch is late on its own, if any is
         self.streams_lists = True
         self.token: str | None = None
         self.requests: list[Seen] = []
@@ -217,6 +220,8 @@ class FaultyApi:
                 if revision > after and kind == plural and namespace in ("", where):
                     if begun <= self._hushed.get(plural, -1):
                         await asyncio.Event().wait()
+                    if self.lags is not None:
+                        await asyncio.sleep(LAGS * self.lags.random())
                     await response.write(line.encode() + b"\n")
             after = self.revision
             async with self._news:

@@ -41,7 +41,7 @@ async def test_only_what_is_wanted_is_read_and_the_rest_is_asked_for_as_metadata
         await api.delete("c", "secrets")
         await told.until(lambda: told.things == {})
     read = {seen.path.rpartition("/")[2] for seen in api.requests if seen.sort == "get"}
-    assert read == {"b", "c"}
+    assert read == {"b", "c", "nowhere"}
     [watch] = [seen for seen in api.requests if seen.sort == "watch"]
     assert (
         watch.headers["accept"]

@@ -1,5 +1,6 @@
 """Whether an informer told all that there is: the server itself is asked."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,13 +10,19 @@ import pytest_asyncio
 from k8s_watch.answers import Failed
 from k8s_watch.informer import Informer
 from k8s_watch.inquiry import Inquiry
+from k8s_watch.kind import ObjectName
 from k8s_watch.reader import Reader
 from tests.k8s_watch.faults import refusing
-from tests.k8s_watch.faulty_api import FaultyApi, serving
+from tests.k8s_watch.faulty_api import SOON, FaultyApi, serving
 from tests.k8s_watch.listener import QUICK, WIDGETS, Listener, Widget, reached, running
 from tests.looking import eventually
 
-EVERYWHERE = [""]
+EVERYWHERE = [ObjectName("", "")]
+
+
+def wholly(*namespaces: str) -> list[ObjectName]:
+    """Name all that is in some namespaces."""
+    return [ObjectName(each, "") for each in namespaces]
 
 
 @pytest_asyncio.fixture
@@ -85,19 +92,39 @@ async def test_only_the_namespaces_in_question_are_asked_about(api: FaultyApi, t
     async with watching(api, tmp_path) as (_, inquiry):
         await api.hush("widgets")
         await api.put("b", namespace="farm", size=2)
-        assert await inquiry.is_told(["mall", "shop"])
-        listed = [seen.path for seen in api.requests if seen.sort == "list"]
-        assert listed == [f"/apis/example.com/v1/namespaces/{each}/widgets" for each in ("mall", "shop")]
-        assert not await inquiry.is_told(["farm"])
+        assert await inquiry.is_told(wholly("mall", "shop"))
+        listed = {seen.path for seen in api.requests if seen.sort == "list"}
+        assert listed == {f"/apis/example.com/v1/namespaces/{each}/widgets" for each in ("mall", "shop")}
+        assert not await inquiry.is_told(wholly("farm"))
+
+
+async def test_single_objects_are_asked_about_by_their_names(api: FaultyApi, tmp_path: Path) -> None:
+    async with watching(api, tmp_path) as (_, inquiry):
+        await api.hush("widgets")
+        await api.put("b", size=2)
+        assert await inquiry.is_told([ObjectName("shop", "a"), ObjectName("shop", "nowhere")])
+        assert api.count("list") == 0
+        assert not await inquiry.is_told([ObjectName("shop", "b")])
+        await eventually_told(inquiry, ObjectName("shop", "b"))
+        api.fault("get", refusing(503, "too busy"))
+        assert not await inquiry.is_told([ObjectName("shop", "a")])
+        assert inquiry.failure == Failed(503, "too busy")
+
+
+async def eventually_told(inquiry: Inquiry[Widget], name: ObjectName) -> None:
+    """Ask until it is certain: the watch was begun anew."""
+    async with asyncio.timeout(SOON):
+        while not await inquiry.is_told([name]):
+            pass
 
 
 async def test_namespaces_that_are_not_watched_are_not_asked_about(api: FaultyApi, tmp_path: Path) -> None:
     await api.put("b", namespace="farm", size=2)
     async with watching(api, tmp_path, ["shop", "mall"]) as (_, inquiry):
         assert await inquiry.is_told(EVERYWHERE)
-        assert await inquiry.is_told(["farm", "shop"])
+        assert await inquiry.is_told(wholly("farm", "shop"))
         listed = [seen.path.split("/")[-2] for seen in api.requests if seen.sort == "list"]
-        assert listed == ["shop", "mall", "shop"]
+        assert sorted(listed) == ["mall", "shop", "shop"]
 
 
 async def test_of_a_kind_that_is_absent_everything_was_told_until_it_comes(

@@ -41,18 +41,41 @@ def test_what_is_wanted_and_there_is_read_once() -> None:
     assert wanting(A, "1").next_errand() is None
 
 
-def test_what_is_wanted_and_not_there_is_answered_at_once() -> None:
+def test_what_is_wanted_and_not_known_is_looked_for_and_answered_once_it_is_not_there() -> None:
     wants = knowing()
-    assert wants.want({A, B}) == [Gone(A), Gone(B)]
-    assert wants.want({A, B}) == []
+    assert wants.want({A}) == []
+    assert wants.next_errand() == Errand(A, "")
+    assert wants.next_errand() is None
+    assert wants.read(Errand(A, ""), None) == [Gone(A)]
+    assert wants.want({A}) == []
+    assert wants.next_errand() is None
+
+
+def test_what_is_there_though_its_metadata_was_not_told_yet_is_read_once_it_is() -> None:
+    wants = knowing()
+    wants.want({A})
+    assert wants.next_errand() == Errand(A, "")
+    assert wants.read(Errand(A, ""), body(A, "1")) == []
+    assert wants.next_errand() is None
+    wants.learn([there(A, "1")])
+    assert wants.next_errand() == Errand(A, "1")
+
+
+def test_a_look_that_came_to_nothing_is_taken_again() -> None:
+    wants = knowing()
+    wants.want({A})
+    errand = wants.next_errand()
+    assert errand is not None
+    wants.put_off(errand)
+    assert wants.next_errand() == errand
 
 
 def test_what_is_wanted_before_all_names_are_known_is_answered_then() -> None:
     wants = Wants[str]()
     assert wants.want({A, B}) == []
     assert wants.learn([there(B, "1")]) == []
-    assert wants.learn([Synced()]) == [Synced(), Gone(A)]
-    assert wants.next_errand() == Errand(B, "1")
+    assert wants.learn([Synced()]) == [Synced()]
+    assert [wants.next_errand(), wants.next_errand()] == [Errand(B, "1"), Errand(A, "")]
 
 
 def test_what_is_wanted_of_a_kind_that_is_absent_is_gone() -> None:
@@ -190,10 +213,12 @@ def test_what_is_there_and_wanted_is_lacking_until_its_newest_version_was_read()
 
 def test_what_is_wanted_for_something_else_is_answered_for_once_more() -> None:
     wants = wanting(A, "1")
-    assert wants.want({A, B}, {A, B}) == [Gone(B)]
-    assert wants.next_errand() == Errand(A, "1")
+    assert wants.want({A, B}, {A, B}) == []
+    assert [wants.next_errand(), wants.next_errand()] == [Errand(A, "1"), Errand(B, "")]
     assert wants.read(Errand(A, "1"), body(A, "1")) == [body(A, "1")]
-    assert wants.want({A, B}, {B}) == [Gone(B)]
+    assert wants.read(Errand(B, ""), None) == [Gone(B)]
+    assert wants.want({A, B}, {B}) == []
+    assert wants.next_errand() == Errand(B, "")
     assert wants.next_errand() is None
 
 

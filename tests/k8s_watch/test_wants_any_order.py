@@ -86,7 +86,7 @@ class AnyOrder(RuleBasedStateMachine):
             self.tell()
         while self.away:
             self.come_back(0, fails=False)
-        for _ in self.objects:
+        for _ in {*self.objects, *self.wanted}:
             self.set_out()
         while self.away:
             self.come_back(0, fails=False)

@@ -96,10 +96,17 @@ async def serving(*arguments: str) -> AsyncIterator[Legation]:
 
 async def run(*arguments: str) -> tuple[int, str, str]:
     """Run a command to its end; return its exit code and what it wrote."""
-    command = [sys.executable, "-m", "legation", *arguments]
-    process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=PIPE, env=environment())
+    return await run_module("legation", *arguments)
+
+
+async def run_module(
+    module: str, *arguments: str, within: float = ENDS_WITHIN, **variables: str
+) -> tuple[int, str, str]:
+    """Run a module to its end; return its exit code and what it wrote."""
+    command, surroundings = [sys.executable, "-m", module, *arguments], {**environment(), **variables}
+    process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=PIPE, env=surroundings)
     try:
-        out, err = await asyncio.wait_for(process.communicate(), ENDS_WITHIN)
+        out, err = await asyncio.wait_for(process.communicate(), within)
     finally:
         if process.returncode is None:
             process.kill()

@@ -197,8 +197,8 @@ async def test_a_new_service_waits_for_its_policy_though_the_watch_of_policies_i
         await api.put("pay", "services", spec={"ports": PORTS})
         await api.put("pay", "endpointslices", addressType="IPv4", endpoints=[])
         await eventually(lambda: pupil.has(*service))
-        pods = (EndpointSlice, Name("shop", "pay"))
-        policy_in, pods_in, service_in = (first_with(each, pupil) for each in (policy, pods, service))
+        endpoints = (EndpointSlice, Name("shop", "pay"))
+        policy_in, pods_in, service_in = (first_with(each, pupil) for each in (policy, endpoints, service))
         assert policy_in <= service_in  # what is in one batch holds at once
         assert pods_in <= service_in
 

@@ -2,14 +2,19 @@
 
 import pytest
 
-from legation.fence import EVERYWHERE, NOWHERE, Doubt, Fence, led_to
+from legation.fence import EVERYWHERE, NOWHERE, Doubt, Fence, governed
+from legation.leaning import Keys
 from legation.wanted import Key
 from tests.legation.test_wanted import POLICY, read
 from translator.names import Name
+from translator.objects.backend_tls_policy import BackendTLSPolicy
+from translator.objects.config_map import ConfigMap
 from translator.objects.endpoint_slice import EndpointSlice
 from translator.objects.gateway import Gateway
 from translator.objects.http_route import HTTPRoute
 from translator.objects.kinds import Object
+from translator.objects.provenance import TracedMeta
+from translator.objects.reference_grant import ReferenceGrant
 from translator.objects.secret import Secret
 from translator.objects.service import Service
 
@@ -44,6 +49,14 @@ kind: EndpointSlice
 metadata: {name: pay, namespace: shop}
 addressType: IPv4
 endpoints: []
+"""
+GRANT = """
+apiVersion: gateway.networking.k8s.io/v1
+kind: ReferenceGrant
+metadata: {name: all, namespace: farm}
+spec:
+  from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: shop}]
+  to: [{group: "", kind: Service}]
 """
 SHOP = frozenset({"shop"})
 
@@ -82,11 +95,22 @@ def alter(text: str, old: str, new: str) -> str:
 def test_an_object_is_asked_about_where_it_leads_to_what_it_did_not_lead_to_before(
     before: str | None, after: str, namespaces: frozenset[str]
 ) -> None:
-    assert led_to(read(before) if before else None, read(after)) == namespaces
+    assert governed(read(before) if before else None, read(after)) == namespaces
+
+
+def policies(*namespaces: str) -> Keys:
+    """Name all policies of some namespaces."""
+    return frozenset((BackendTLSPolicy, Name(each, "")) for each in namespaces)
 
 
 def key(thing: Object) -> Key:
     return type(thing), Name(thing.metadata.namespace, thing.metadata.name)
+
+
+LABEL = "labels: {kubernetes.io/service-name: pay}"
+PEOPLED = alter(alter(SLICE, "shop}", f"shop, {LABEL}}}"), "[]", "[{addresses: [198.18.0.1]}]")
+EMPTY = alter(SLICE, "shop}", f"shop, {LABEL}}}")
+PODS, PAY, WAY = (key(read(each)) for each in (SLICE, SERVICE, ROUTE))
 
 
 def fenced(*texts: str) -> Fence:
@@ -100,13 +124,13 @@ def fenced(*texts: str) -> Fence:
 def test_one_question_is_for_all_that_gathered_and_not_for_what_is_noted_since() -> None:
     fence = fenced(SERVICE, alter(ROUTE, "name: pay, port", "name: pay, namespace: farm, port"))
     doubt = fence.doubt
-    assert doubt == Doubt(2, frozenset({"shop", "farm"}))
+    assert doubt == Doubt(2, policies("shop", "farm"))
     other = alter(SERVICE, "name: pay", "name: other")
     fence.note(key(read(other)), read(other))
     fence.settle(doubt)
     assert not fence.holds_back((Service, Name("shop", "pay")), is_there=True)
     assert fence.holds_back((Service, Name("shop", "other")), is_there=True)
-    assert fence.doubt == Doubt(3, SHOP)
+    assert fence.doubt == Doubt(3, policies("shop"))
 
 
 def test_what_is_noted_anew_while_it_is_asked_about_waits_for_another_answer() -> None:
@@ -121,16 +145,19 @@ def test_what_is_noted_anew_while_it_is_asked_about_waits_for_another_answer() -
 
 def test_many_namespaces_are_asked_about_as_a_whole() -> None:
     fence = fenced(*(alter(SERVICE, "namespace: shop", f"namespace: n{number}") for number in range(20)))
-    assert fence.doubt == Doubt(20, EVERYWHERE)
+    assert fence.doubt == Doubt(20, policies(""))
 
 
 def test_while_something_waits_nothing_but_pods_is_taken_away_and_what_is_known_changes() -> None:
     fence = fenced(ROUTE)
-    assert fence.holds_back((HTTPRoute, Name("shop", "pay")), is_there=True)
-    assert not fence.holds_back((HTTPRoute, Name("shop", "other")), is_there=True)
-    assert fence.holds_back((HTTPRoute, Name("shop", "other")), is_there=False)
-    assert fence.holds_back((Secret, Name("infra", "edge")), is_there=False)
-    assert not fence.holds_back((EndpointSlice, Name("shop", "pay")), is_there=False)
+    other, secret = (HTTPRoute, Name("shop", "other")), (Secret, Name("infra", "edge"))
+    assert fence.holds_back(WAY, is_there=True)
+    assert not fence.holds_back(other, is_there=True)
+    for gone in (other, secret, PODS):
+        fence.note(gone, None)
+    assert fence.holds_back(other, is_there=False)
+    assert fence.holds_back(secret, is_there=False)
+    assert not fence.holds_back(PODS, is_there=False)
 
 
 def test_a_route_comes_no_sooner_than_the_services_that_it_leads_to() -> None:
@@ -152,64 +179,174 @@ def test_a_route_comes_no_sooner_than_the_services_that_it_leads_to() -> None:
     assert fence.holds_back(key(read(moved)), is_there=True)
 
 
-def test_while_something_waits_a_service_that_goes_keeps_its_endpoints_for_whoever_still_leads_there() -> (
-    None
-):
-    labelled = alter(SLICE, "namespace: shop}", "namespace: shop, labels: {kubernetes.io/service-name: pay}}")
-    endpoints = key(read(labelled))
-    fence = fenced(SERVICE, labelled)
-    fence.note(endpoints, None)
-    assert not fence.holds_back(endpoints, is_there=False)
-    fence.note(endpoints, read(labelled))
-    fence.note(key(read(SERVICE)), None)
-    fence.note(endpoints, None)
-    assert fence.holds_back(endpoints, is_there=False)
-    doubt = fence.doubt
-    assert doubt is not None
-    fence.settle(doubt)
-    assert not fence.holds_back(endpoints, is_there=False)
+def serving(*texts: str) -> Fence:
+    """Hand on these objects, and have no doubt about any."""
+    fence = fenced(*texts)
+    settle(fence)
+    for each in map(read, texts):
+        fence.hand_on(key(each), each)
+    return fence
 
 
-PEOPLED = alter(SLICE, "endpoints: []", "endpoints: [{addresses: [198.18.0.1]}]")
-PODS = key(read(SLICE))
+def settle(fence: Fence) -> None:
+    """Have it certain that everything was told."""
+    if (doubt := fence.doubt) is not None:
+        fence.settle(doubt)
 
 
-@pytest.mark.parametrize("texts", [(ROUTE, SLICE), (SLICE, ROUTE)], ids=["led away first", "emptied first"])
-def test_the_last_pods_stay_until_it_is_certain_what_leads_away_from_them(texts: tuple[str, str]) -> None:
-    fence = fenced(PEOPLED, SERVICE)
+def test_the_last_pods_wait_until_it_is_certain_who_leads_to_them_and_for_those_who_are_led_away() -> None:
+    fence = serving(GATEWAY, SERVICE, PEOPLED, ROUTE)
+    fence.note(PODS, read(EMPTY))
+    assert fence.doubt == Doubt(4, frozenset({WAY}))
+    fence.note(PODS, None)
+    away = read(alter(ROUTE, "name: pay, port", "name: pay2, port"))
+    fence.note(WAY, away)
     earlier = fence.doubt
-    for text in texts:
-        fence.note(key(read(text)), read(text))
-    later = fence.doubt
     assert earlier is not None
-    assert later is not None
+    fence.note(WAY, read(alter(ROUTE, "name: pay, port", "name: pay3, port")))
     fence.settle(earlier)
-    assert fence.holds_back(PODS, is_there=True)
-    fence.settle(later)
+    assert fence.holds_back(PODS, is_there=False)
+    settle(fence)
+    assert not fence.holds_back(PODS, is_there=False)
+
+
+def test_pods_that_have_successors_or_that_nobody_leads_to_go_at_once() -> None:
+    fence = serving(SERVICE, PEOPLED, ROUTE)
+    fence.note(PODS, read(alter(PEOPLED, "0.1", "0.2")))
+    assert not fence.waits
+    fence.note(PODS, read(EMPTY))
+    assert fence.waits
+    fence.note(PODS, read(PEOPLED))
+    assert not fence.waits
+    alone = serving(SERVICE, PEOPLED)
+    alone.note(PODS, read(EMPTY))
+    assert not alone.waits
+
+
+def test_only_policies_are_waited_for_while_questions_come_to_nothing() -> None:
+    fence = serving(GATEWAY, SERVICE, PEOPLED, ROUTE)
+    fence.note(WAY, read(alter(ROUTE, "name: pay, port", "name: pay2, port")))
+    fence.note(PODS, read(EMPTY))
+    fence.lose_patience()
+    assert fence.doubt == Doubt(5, policies("shop"))
     assert not fence.holds_back(PODS, is_there=True)
-
-
-def test_pods_that_have_successors_go_at_once() -> None:
-    fence = fenced(PEOPLED, ROUTE)
-    for text in (SLICE, alter(PEOPLED, "0.1", "0.2")):
+    for text in (PEOPLED, EMPTY):
         fence.note(PODS, read(text))
     assert not fence.holds_back(PODS, is_there=True)
+    settle(fence)
+    for text in (PEOPLED, EMPTY):
+        fence.note(PODS, read(text))
+    assert fence.holds_back(PODS, is_there=True)
 
 
-def test_the_last_pods_wait_for_no_question_that_is_not_answered() -> None:
-    fence = fenced(PEOPLED, ROUTE)
+@pytest.mark.parametrize(
+    ("there", "told", "about"),
+    [
+        ((SERVICE, PEOPLED), ROUTE, ()),
+        ((PEOPLED,), ROUTE, (PAY,)),
+        ((SERVICE,), ROUTE, ((EndpointSlice, Name("shop", "")),)),
+        ((SERVICE, PEOPLED), alter(ROUTE, "port: 443", "port: 8443"), (PAY,)),
+        (
+            (SERVICE, PEOPLED),
+            alter(ROUTE, "namespace: shop}", "namespace: farm}").replace(
+                "pay, port", "pay, namespace: shop, port"
+            ),
+            ((ReferenceGrant, Name("shop", "")),),
+        ),
+    ],
+    ids=["nothing", "a Service", "pods", "a port", "a grant"],
+)
+def test_a_route_waits_for_what_it_leans_on_and_nobody_was_told_of(
+    there: tuple[str, ...], told: str, about: tuple[Key, ...]
+) -> None:
+    fence = serving(GATEWAY, *there)
+    fence.note(key(read(told)), read(told))
+    edge = (Gateway, Name("infra", "edge"))
+    assert fence.doubt is not None
+    assert fence.doubt.about == policies("shop") | {edge, *about}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (SERVICE, None),
+        (alter(SERVICE, "[{port: 443}]", "[{name: a, port: 443}, {name: b, port: 8443}]"), SERVICE),
+        (GATEWAY, None),
+        (GATEWAY, alter(GATEWAY, "name: http", "name: other")),
+        (GRANT, alter(GRANT, "kind: HTTPRoute", "kind: TLSRoute")),
+        (GRANT, None),
+        (alter(POLICY, "pay-tls", "pay"), None),
+    ],
+    ids=["a Service", "a port", "a Gateway", "a listener", "a permission", "a grant", "a policy"],
+)
+def test_what_a_route_may_have_turned_away_from_waits_until_that_is_certain(
+    before: str, after: str | None
+) -> None:
+    beyond = "name: pay, port: 443, weight: 1}, {name: pay, namespace: farm, port: 1"
+    fence = serving(alter(ROUTE, "name: pay, port: 443, weight: 1", beyond))
+    fence.note(key(read(before)), read(before))
+    settle(fence)
+    fence.hand_on(key(read(before)), read(before))
+    fence.note(key(read(before)), read(after) if after else None)
+    assert fence.doubt is not None
+    assert WAY in fence.doubt.about
+
+
+def test_what_goes_waits_along_a_chain_for_the_route_at_its_end_and_no_longer() -> None:
+    roots, policy = (ConfigMap, Name("shop", "roots")), read(POLICY)
+    fence = serving(SERVICE, PEOPLED, ROUTE, POLICY)
+    trusted = ConfigMap(TracedMeta("roots", "shop"))
+    fence.note(roots, trusted)
+    fence.hand_on(roots, trusted)
+    fence.note(WAY, read(alter(ROUTE, "name: pay, port", "name: pay2, port")))
+    fence.note(key(policy), None)
+    fence.note(roots, None)
+    later = fence.doubt
+    assert later is not None
+    assert {WAY, key(policy)} <= later.about
+    fence.note(WAY, read(alter(ROUTE, "name: pay, port", "name: pay3, port")))
+    fence.settle(later)
+    assert all(fence.holds_back(each, is_there=False) for each in (key(policy), roots))
+    settle(fence)
+    assert not any(fence.holds_back(each, is_there=False) for each in (key(policy), roots))
+
+
+def test_what_goes_does_not_wait_for_what_was_noted_since() -> None:
+    fence = serving(SERVICE, ROUTE)
+    secret = (Secret, Name("infra", "edge"))
+    fence.note(key(read(GATEWAY)), read(GATEWAY))
+    fence.note(secret, None)
     doubt = fence.doubt
     assert doubt is not None
-    fence.note(PODS, read(SLICE))
-    fence.let_pods_go()
-    assert not fence.holds_back(PODS, is_there=True)
-    for text in (PEOPLED, SLICE):
-        fence.note(PODS, read(text))
-    assert not fence.holds_back(PODS, is_there=True)
+    assert fence.holds_back(secret, is_there=False)
+    fence.note((Service, Name("shop", "other")), read(alter(SERVICE, "name: pay", "name: other")))
     fence.settle(doubt)
-    for text in (PEOPLED, SERVICE, SLICE):
+    assert fence.waits
+    assert not fence.holds_back(secret, is_there=False)
+
+
+def test_what_is_noted_twice_waits_for_all_that_it_led_to() -> None:
+    fence = fenced(ROUTE)
+    more = "name: pay, port: 443, weight: 1}, {name: pay, namespace: farm, port: 1"
+    fence.note(WAY, read(alter(ROUTE, "name: pay, port: 443, weight: 1", more)))
+    assert fence.doubt == Doubt(2, policies("shop", "farm"))
+
+
+def test_two_routes_of_a_service_that_loses_a_port_come_together() -> None:
+    wide = alter(SERVICE, "[{port: 443}]", "[{name: a, port: 443}, {name: b, port: 8443}]")
+    narrow = alter(SERVICE, "443", "8443")
+    other = alter(ROUTE, "name: pay, namespace: shop}", "name: other, namespace: shop}")
+    fence = serving(SERVICE, PEOPLED, ROUTE, other)
+    for text in (wide, narrow, alter(ROUTE, "port: 443", "port: 8443")):
         fence.note(key(read(text)), read(text))
-    assert fence.holds_back(PODS, is_there=True)
+    doubt = fence.doubt
+    assert doubt is not None
+    moved = read(alter(other, "port: 443", "port: 8443"))
+    fence.note(key(moved), moved)
+    fence.settle(doubt)
+    assert all(fence.holds_back(each, is_there=True) for each in (PAY, WAY, key(moved)))
+    settle(fence)
+    assert not any(fence.holds_back(each, is_there=True) for each in (PAY, WAY, key(moved)))
 
 
 def test_what_is_gone_waits_with_what_it_was_and_is_new_when_it_comes_back() -> None:

@@ -93,7 +93,8 @@ class AnyOrder(RuleBasedStateMachine):
         doubt = self.intake.doubt
         assert doubt is not None
         policies = self.there[BackendTLSPolicy]
-        meant = {name: policies[name] for name in policies if {"", name.namespace} & doubt.namespaces}
+        wholly = {name.namespace for kind, name in doubt.about if kind is BackendTLSPolicy and not name.name}
+        meant = {name: policies[name] for name in policies if {"", name.namespace} & wholly}
         self.asked = Asked(doubt, meant)
 
     @precondition(lambda self: self.asked is not None)

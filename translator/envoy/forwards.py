@@ -1,6 +1,6 @@
 """Requests on their way to backends: how long, to whom, to whom else, and as what."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from envoy.config.route.v3 import route_components_pb2
 from envoy.extensions.filters.http.fault.v3 import fault_pb2
@@ -19,6 +19,7 @@ from translator.rules.backends import Backend
 from translator.rules.filters import Rewrite
 from translator.rules.headers import UNCHANGED, HeaderChanges
 from translator.rules.http_routes import Forward, HttpRule
+from translator.rules.mirrors import Mirror
 from translator.rules.paths import FullPath
 from translator.rules.sessions import Cookie, Header
 from translator.verdict import Refused
@@ -61,7 +62,8 @@ def forwarded(
     """Complete a route whose requests go to backends, from clients that speak TLS or do not."""
     action, rewrite = route.route, forward.rewrite
     action.MergeFromString(UNLIMITED)
-    _limit(action, forward)
+    limit(action, forward.tries)
+    _copy(action, forward.mirrors)
     if rewrite and rewrite.hostname:
         action.host_rewrite_literal = rewrite.hostname
     ask(route, rule.asks)
@@ -81,10 +83,8 @@ def forwarded(
         yield from answering(each, rule.cors)
 
 
-def _limit(action: route_components_pb2.RouteAction, forward: Forward) -> None:
-    """Say how long an action may take, how often it is tried, and who gets copies."""
-    limit(action, forward.tries)
-    for mirror in forward.mirrors:
+def _copy(action: route_components_pb2.RouteAction, mirrors: Iterable[Mirror]) -> None:
+    for mirror in mirrors:
         copied = action.request_mirror_policies.add(cluster=str(mirror.target))
         copied.disable_shadow_host_suffix_append = True  # a mirror sees the request as it was
         copied.runtime_fraction.default_value.numerator = mirror.millionths

@@ -1,5 +1,6 @@
 """An authority is replaced in `legation up` under traffic: nothing fails, and every step is recorded."""
 
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from tests.legation.proofs.test_changes import policy
 from tests.legation.proofs.test_trust import config_map
 from tests.legation.running import Legation, free_port, legation_up
 from tests.looking import eventually
-from tests.loopback import ask
+from tests.loopback import ask, opens
 from tests.pki import Authority
 from tests.real_envoy import until
 from translator.envoy.proofs import Grade
@@ -65,7 +66,7 @@ async def test_no_request_fails_while_an_authority_is_replaced_and_each_step_is_
         folder.put("roots", config_map("roots", OLD.pem))
         folder.put("policy", policy(NAME))
         async with legation_up(folder.path, "--audit-log", str(path)) as running:
-            await running.logged("programmed")
+            await until(partial(opens, port))
             traffic = Traffic(frozenset({HTTPStatus.OK}))
             async with flowing(traffic, lambda: _status(port)):
                 await traffic.more()

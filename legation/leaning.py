@@ -1,0 +1,236 @@
+"""What objects lean on: what must be told with them, and what must not go before they have turned away.
+
+Watches of different kinds tell in any order. Where a route is led to a new port, the Service may be told last
+though it was written first; where a Service is deleted, that nobody leads to it any more may come last.
+"""
+
+from collections.abc import Collection, Iterable, Iterator
+from types import MappingProxyType
+
+from msgspec.structs import replace
+
+from legation.kinds import PICKED
+from legation.wanted import Key, references
+from translator.names import Name, Ref
+from translator.objects.backend_tls_policy import BackendTLSPolicy
+from translator.objects.endpoint_slice import EndpointSlice
+from translator.objects.gateway import Gateway
+from translator.objects.gateway_class import GatewayClass
+from translator.objects.gateway_parameters import GatewayParameters
+from translator.objects.grpc_route import GRPCRoute
+from translator.objects.http_route import HTTPRoute
+from translator.objects.kinds import Object
+from translator.objects.listener_set import ListenerSet
+from translator.objects.reference_grant import ReferenceGrant
+from translator.objects.references import GATEWAY_GROUP
+from translator.objects.service import Service
+from translator.objects.service_import import ServiceImport
+from translator.objects.tcp_route import TCPRoute
+from translator.objects.tls_route import TLSRoute
+from translator.objects.udp_route import UDPRoute
+from translator.objects.x_backend import XBackend
+from translator.rules.endpoints import SERVICE_LABEL, ready_addresses
+from translator.rules.parameters import referred
+from translator.rules.reach import target_ports, targets
+
+Route = HTTPRoute | GRPCRoute | TLSRoute | TCPRoute | UDPRoute
+Asking = (
+    Route
+    | Service
+    | ServiceImport
+    | Gateway
+    | GatewayClass
+    | GatewayParameters
+    | ListenerSet
+    | ReferenceGrant
+    | BackendTLSPolicy
+    | XBackend
+)
+Keys = frozenset[Key]
+
+LED_TO = MappingProxyType({kind.__name__: kind for kind in (Service, ServiceImport, XBackend)})
+PARENTS = MappingProxyType({kind.__name__: kind for kind in (Gateway, ListenerSet)})
+NONE: Keys = frozenset()
+
+
+def leans_on(thing: object) -> Keys:
+    """Name what an object does not work without; grants count as one for each namespace."""
+    match thing:
+        case HTTPRoute() | GRPCRoute() | TLSRoute() | TCPRoute() | UDPRoute():
+            return frozenset((*led_to(thing), *_parents(thing), *_grants(thing, led_to(thing))))
+        case Gateway() | ListenerSet() | BackendTLSPolicy() | XBackend():
+            referred = [each.key for each in references(thing)]
+            return frozenset((*referred, *_grants(thing, referred), *_above(thing)))
+        case GatewayClass():
+            return frozenset(_above(thing))
+        case _:
+            return NONE
+
+
+def is_alike(before: Object | None, thing: Object) -> bool:
+    """Say whether an object asks for the same as before; others write into its status and its metadata."""
+    return isinstance(before, Asking) and isinstance(thing, Asking) and before.spec == thing.spec
+
+
+def led_to(route: Route) -> list[Key]:
+    """Name the backends of a route, be they there or not."""
+    return [(LED_TO[kind], name) for kind, name in targets(route)]
+
+
+def taken_away(before: Object | None, thing: Object | None) -> Keys:
+    """Name what others may lean on in vain from here on; a policy that goes takes away what it proved."""
+    match before:
+        case EndpointSlice():
+            return frozenset({_service_of(before)}) if has_pods(before) and not has_pods(thing) else NONE
+        case BackendTLSPolicy():
+            return frozenset(_proved(before)) if thing is None else NONE
+        case ReferenceGrant():
+            less = not isinstance(thing, ReferenceGrant) or thing.spec != before.spec
+            return frozenset({_granted(before.metadata.namespace)}) if less else NONE
+        case None:
+            return NONE
+        case _:
+            key = type(before), Name(before.metadata.namespace, before.metadata.name)
+            return frozenset({key}) if thing is None or _has_less(_parts(before), _parts(thing)) else NONE
+
+
+def has_pods(thing: Object | None) -> bool:
+    """Say whether endpoints have any that take traffic."""
+    return isinstance(thing, EndpointSlice) and any(ready_addresses(thing))
+
+
+def doors(route: Route) -> object:
+    """Return by which ways requests come to a route, whatever becomes of them there."""
+    return replace(route.spec, rules=())
+
+
+class Known:
+    """All objects as they were told, handed on or not."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.objects: dict[Key, Object] = {}
+        self._peopled: dict[Key, set[Key]] = {}  # endpoints that have pods, by their Service
+
+    def note(self, key: Key, thing: Object | None) -> Object | None:
+        """Take in an object as it is now; return what it was."""
+        before = self.objects.pop(key, None)
+        if thing is not None:
+            self.objects[key] = thing
+        if isinstance(before, EndpointSlice) and has_pods(before):
+            peopled = self._peopled[service := _service_of(before)]
+            peopled.discard(key)
+            if not peopled:
+                del self._peopled[service]
+        if isinstance(thing, EndpointSlice) and has_pods(thing):
+            self._peopled.setdefault(_service_of(thing), set()).add(key)
+        return before
+
+    def needed(self, before: Object | None, thing: Object) -> Keys:
+        """Name what a change counts on and may not have been told yet."""
+        if is_alike(before, thing):
+            return NONE
+        lacking = {key for key in leans_on(thing) - leans_on(before) if self._lacks(key)}
+        if isinstance(thing, Route):
+            old = before if isinstance(before, Route) else None
+            lacking.update(
+                self._lacking_of(set(target_ports(thing)).difference(target_ports(old) if old else ()))
+            )
+            if old is None or doors(old) != doors(thing):
+                lacking.update(_parents(thing))
+        return frozenset(lacking)
+
+    def _lacks(self, key: Key) -> bool:
+        return key not in self.objects and key[0] not in PICKED
+
+    def _lacking_of(self, led: Iterable[tuple[Ref, int | None]]) -> Iterator[Key]:
+        """Name what a route begins to lead to, if it is not known to have that port, or any pods."""
+        for (kind, name), port in led:
+            service = self.objects.get(key := (LED_TO[kind], name))
+            if isinstance(service, Service) and port not in {each.port for each in service.spec.ports}:
+                yield key
+            if key[0] is Service and key not in self._peopled:
+                yield EndpointSlice, Name(name.namespace, "")
+
+
+class Leaners:
+    """Who leans on what, by what was handed on."""
+
+    def __init__(self) -> None:
+        """Begin with nobody."""
+        self._leaning: dict[Key, Keys] = {}
+        self._on: dict[Key, set[Key]] = {}
+
+    def note(self, key: Key, thing: object) -> None:
+        """Take in an object as it was handed on."""
+        before, now = self._leaning.pop(key, NONE), leans_on(thing)
+        if now:
+            self._leaning[key] = now
+        for each in before - now:
+            self._on[each].discard(key)
+            if not self._on[each]:
+                del self._on[each]
+        for each in now - before:
+            self._on.setdefault(each, set()).add(key)
+
+    def of(self, keys: Iterable[Key]) -> Keys:
+        """Name those who lean on some objects."""
+        return NONE.union(*(self._on.get(key, ()) for key in keys))
+
+
+def _parents(route: Route) -> Iterator[Key]:
+    for ref in route.spec.parent_refs:
+        if ref.group == GATEWAY_GROUP and (kind := PARENTS.get(ref.kind)) is not None:
+            yield kind, Name(ref.namespace or route.metadata.namespace, ref.name)
+
+
+def _above(thing: Gateway | ListenerSet | BackendTLSPolicy | XBackend | GatewayClass) -> Iterator[Key]:
+    """Name what decides about an object."""
+    match thing:
+        case Gateway():
+            yield from ((GatewayParameters, name) for name in referred(thing, None))
+        case GatewayClass():
+            if ref := thing.spec.parameters_ref:
+                yield GatewayParameters, Name(ref.namespace or "", ref.name)
+        case ListenerSet():
+            parent = thing.spec.parent_ref
+            yield Gateway, Name(parent.namespace or thing.metadata.namespace, parent.name)
+        case BackendTLSPolicy() | XBackend():
+            return
+
+
+def _grants(thing: Object, keys: Iterable[Key]) -> Iterator[Key]:
+    for _, (namespace, _) in keys:
+        if namespace not in ("", thing.metadata.namespace):
+            yield _granted(namespace)
+
+
+def _granted(namespace: str) -> Key:
+    return ReferenceGrant, Name(namespace, "")
+
+
+def _proved(policy: BackendTLSPolicy) -> Iterator[Key]:
+    for ref in policy.spec.target_refs:
+        if (kind := LED_TO.get(ref.kind)) is not None:
+            yield kind, Name(policy.metadata.namespace, ref.name)
+
+
+def _service_of(endpoints: EndpointSlice) -> Key:
+    metadata = endpoints.metadata
+    return Service, Name(metadata.namespace, metadata.labels.get(SERVICE_LABEL, ""))
+
+
+def _parts(thing: Object) -> Collection[object]:
+    """Return what others may lean on one by one."""
+    match thing:
+        case Service():
+            return [(each.port, each.name) for each in thing.spec.ports]
+        case Gateway() | ListenerSet():
+            listeners = thing.spec.listeners
+            return [(each.name, each.port, each.protocol, each.hostname) for each in listeners]
+        case _:
+            return ()
+
+
+def _has_less(before: Collection[object], now: Collection[object]) -> bool:
+    return any(each not in now for each in before)
