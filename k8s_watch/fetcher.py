@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 from msgspec import Struct
@@ -10,6 +11,7 @@ from msgspec import Struct
 from k8s_watch.answers import Failed, Item
 from k8s_watch.change import Change
 from k8s_watch.informer import Deliver, Informer, body_reader
+from k8s_watch.inquiry import CATCHES_UP
 from k8s_watch.kind import Kind, ObjectName
 from k8s_watch.list_watch import NOT_FOUND, Pace
 from k8s_watch.reader import Reader, Where
@@ -108,7 +110,17 @@ class Fetcher(Generic[T]):
         async with self._turn:
             body = None if isinstance(found, Failed) else self._body(found.name, found.version, found.body)
             await self._tell(self._wants.read(errand, body))
+        if body is not None and not errand.version:
+            await self._catch_up(errand.name)
         return None
+
+    async def _catch_up(self, name: ObjectName) -> None:
+        """Have what is there told by its metadata; a watch that does not is begun anew."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CATCHES_UP):
+                await self.metadata.until(lambda: self.metadata.version(name) is not None)
+                return
+        self.metadata.hurry(CATCHES_UP / 2)
 
     async def _get(self, name: ObjectName) -> Item | Failed:
         if not {"", name.namespace}.intersection(self.metadata.scopes):

@@ -194,6 +194,8 @@ ALL: tuple[Change, ...] = (
     remove_policy,
 )
 
+MOVING: tuple[Change, ...] = (repoint, rename, renumber, rescale, roll_out, replace_policy)
+
 
 def _site(shop: Shop, chance: Random) -> tuple[str, tuple[Rule, ...]]:
     host = chance.choice(sorted(shop.sites))

@@ -272,10 +272,10 @@ async def visited(site: Site, behind: Behind, address: str, judge: Judge = right
             task.cancel()
 
 
-async def change_unnoticed(scene: Scene, count: int, chance: Random) -> None:
+async def change_unnoticed(scene: Scene, count: int, chance: Random, every: Sequence[Change] = ALL) -> None:
     """Make so many changes that nobody may notice, of each kind as many."""
     while scene.made.total() < count:
-        kinds = chance.sample(ALL, len(ALL))
+        kinds = chance.sample(every, len(every))
         while kinds:
             burst = [kinds.pop() for _ in range(chance.randint(1, len(kinds)))]
             for change in burst:

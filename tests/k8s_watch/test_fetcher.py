@@ -93,3 +93,14 @@ async def test_many_are_read_and_none_is_forgotten(tmp_path: Path) -> None:
         fetcher.want({named(f"s{number}") for number in range(100)})
         await told.until(lambda: told.things == {f"s{number}": Widget(number) for number in range(100)})
     assert api.count("get") == 100
+
+
+async def test_what_is_there_is_told_though_the_watch_of_the_metadata_is_dead(tmp_path: Path) -> None:
+    api, told = FaultyApi(), Listener[Widget]()
+    async with fetching(tmp_path, api, told) as fetcher:
+        await told.until(lambda: told.synced == 1)
+        await api.hush("secrets")
+        await api.put("b", "secrets", size=1)
+        fetcher.want({named("b")})
+        await told.until(lambda: told.things == {"b": Widget(1)})
+    assert Gone(named("b")) not in told.changes

@@ -203,6 +203,39 @@ async def test_a_new_service_waits_for_its_policy_though_the_watch_of_policies_i
         assert pods_in <= service_in
 
 
+async def test_a_route_waits_for_its_service_though_the_watch_of_services_is_dead_and_nobody_said_so(
+    api: FaultyApi, tmp_path: Path
+) -> None:
+    service, route = ((kind, Name("shop", "pay")) for kind in (Service, HTTPRoute))
+    async with watching(api, tmp_path) as (cluster, pupil):
+        await eventually(lambda: bool(pupil.batches))
+        await api.hush("services")
+        await api.put("pay", "services", spec={"ports": PORTS})
+        await api.put("pay", "httproutes", spec=ROUTE)
+        await eventually(lambda: pupil.has(*route))
+        assert first_with(service, pupil) <= first_with(route, pupil)
+        assert cluster.stale() == ()
+
+
+async def test_a_route_that_leads_to_nothing_is_handed_on_at_once(api: FaultyApi, tmp_path: Path) -> None:
+    async with watching(api, tmp_path) as (_, pupil):
+        await eventually(lambda: bool(pupil.batches))
+        await api.put("pay", "httproutes", spec=ROUTE)
+        await eventually(lambda: pupil.has(HTTPRoute, Name("shop", "pay")))
+        asked = [seen.path.rpartition("/v1/")[2] for seen in api.requests if seen.sort == "get"]
+        assert "namespaces/shop/services/pay" in asked
+
+
+async def test_a_route_is_handed_on_though_nobody_says_whether_its_service_is_there(
+    api: FaultyApi, tmp_path: Path
+) -> None:
+    async with watching(api, tmp_path) as (_, pupil):
+        await eventually(lambda: bool(pupil.batches))
+        api.fault("get", refusing(503, "too busy"), times=100_000)
+        await api.put("pay", "httproutes", spec=ROUTE)
+        await eventually(lambda: pupil.has(HTTPRoute, Name("shop", "pay")))
+
+
 async def test_what_is_known_changes_though_nobody_can_say_whether_there_are_other_policies(
     api: FaultyApi, tmp_path: Path
 ) -> None:
