@@ -68,7 +68,8 @@ class Inquiry(Generic[T]):
         if not isinstance(api_version, str):
             return api_version or {}
         versions: dict[ObjectName, str | None] = {}
-        for found in await asyncio.gather(*(self._ask(api_version, each) for each in self._places(names))):
+        answers = (self._ask(api_version, each) for each in self._places(names))
+        for found in await asyncio.gather(*answers):
             if isinstance(found, Failed):
                 return found
             versions |= found

@@ -27,9 +27,7 @@ from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.kinds import Object
 
 PATIENCE = 5.0  # seconds that a batch waits for what it refers to
-PATIENT = (
-    2  # questions that come to nothing before only policies are waited for: the first mends a dead watch
-)
+PATIENT = 2  # questions in vain until only policies are waited for: the first begins dead watches anew
 LOOK_AGAIN = 5.0  # seconds between two looks at what goes wrong
 
 Told = Sequence[Change[Object]]
@@ -161,9 +159,8 @@ class Cluster:
         asked: dict[type, set[ObjectName]] = {}
         for kind, name in doubt.about:
             asked.setdefault(kind, set()).add(ObjectName(*name))
-        return all(
-            await asyncio.gather(*(self._inquiries[kind].is_told(names) for kind, names in asked.items()))
-        )
+        answers = (self._inquiries[kind].is_told(names) for kind, names in asked.items())
+        return all(await asyncio.gather(*answers))
 
     async def _tell_failures(self) -> None:
         """Say once what stands between us and the newest, and once that it is over."""

@@ -4,7 +4,7 @@ Watches of different kinds tell in any order. Where a route is led to a new port
 though it was written first; where a Service is deleted, that nobody leads to it any more may come last.
 """
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from types import MappingProxyType
 
 from msgspec.structs import replace
@@ -34,6 +34,7 @@ from translator.rules.parameters import referred
 from translator.rules.reach import target_ports, targets
 
 Route = HTTPRoute | GRPCRoute | TLSRoute | TCPRoute | UDPRoute
+Above = Gateway | GatewayClass | ListenerSet | BackendTLSPolicy | XBackend
 Asking = (
     Route
     | Service
@@ -55,19 +56,15 @@ NONE: Keys = frozenset()
 
 def leans_on(thing: object) -> Keys:
     """Name what an object does not work without; grants count as one for each namespace."""
-    match thing:
-        case HTTPRoute() | GRPCRoute() | TLSRoute() | TCPRoute() | UDPRoute():
-            return frozenset((*led_to(thing), *_parents(thing), *_grants(thing, led_to(thing))))
-        case Gateway() | ListenerSet() | BackendTLSPolicy() | XBackend():
-            referred = [each.key for each in references(thing)]
-            return frozenset((*referred, *_grants(thing, referred), *_above(thing)))
-        case GatewayClass():
-            return frozenset(_above(thing))
-        case _:
-            return NONE
+    if isinstance(thing, Route):
+        return frozenset((*led_to(thing), *_parents(thing), *_grants(thing, led_to(thing))))
+    if isinstance(thing, Above):
+        pointed_at = [each.key for each in references(thing)]
+        return frozenset((*pointed_at, *_grants(thing, pointed_at), *_above(thing)))
+    return NONE
 
 
-def is_alike(before: Object | None, thing: Object) -> bool:
+def is_alike(before: Object | None, thing: Object | None) -> bool:
     """Say whether an object asks for the same as before; others write into its status and its metadata."""
     return isinstance(before, Asking) and isinstance(thing, Asking) and before.spec == thing.spec
 
@@ -79,19 +76,15 @@ def led_to(route: Route) -> list[Key]:
 
 def taken_away(before: Object | None, thing: Object | None) -> Keys:
     """Name what others may lean on in vain from here on; a policy that goes takes away what it proved."""
-    match before:
-        case EndpointSlice():
-            return frozenset({_service_of(before)}) if has_pods(before) and not has_pods(thing) else NONE
-        case BackendTLSPolicy():
-            return frozenset(_proved(before)) if thing is None else NONE
-        case ReferenceGrant():
-            less = not isinstance(thing, ReferenceGrant) or thing.spec != before.spec
-            return frozenset({_granted(before.metadata.namespace)}) if less else NONE
-        case None:
-            return NONE
-        case _:
-            key = type(before), Name(before.metadata.namespace, before.metadata.name)
-            return frozenset({key}) if thing is None or _has_less(_parts(before), _parts(thing)) else NONE
+    if isinstance(before, EndpointSlice):
+        return frozenset({_service_of(before)}) if has_pods(before) and not has_pods(thing) else NONE
+    if isinstance(before, BackendTLSPolicy):
+        return frozenset(_proved(before)) if thing is None else NONE
+    if isinstance(before, ReferenceGrant):
+        return NONE if is_alike(before, thing) else frozenset({_granted(before.metadata.namespace)})
+    if before is None or (thing is not None and _parts(before) <= _parts(thing)):
+        return NONE
+    return frozenset({(type(before), Name(before.metadata.namespace, before.metadata.name))})
 
 
 def has_pods(thing: Object | None) -> bool:
@@ -133,9 +126,8 @@ class Known:
         lacking = {key for key in leans_on(thing) - leans_on(before) if self._lacks(key)}
         if isinstance(thing, Route):
             old = before if isinstance(before, Route) else None
-            lacking.update(
-                self._lacking_of(set(target_ports(thing)).difference(target_ports(old) if old else ()))
-            )
+            led = set(target_ports(thing)).difference(target_ports(old) if old else ())
+            lacking.update(self._lacking_of(led))
             if old is None or doors(old) != doors(thing):
                 lacking.update(_parents(thing))
         return frozenset(lacking)
@@ -184,7 +176,7 @@ def _parents(route: Route) -> Iterator[Key]:
             yield kind, Name(ref.namespace or route.metadata.namespace, ref.name)
 
 
-def _above(thing: Gateway | ListenerSet | BackendTLSPolicy | XBackend | GatewayClass) -> Iterator[Key]:
+def _above(thing: Above) -> Iterator[Key]:
     """Name what decides about an object."""
     match thing:
         case Gateway():
@@ -220,17 +212,11 @@ def _service_of(endpoints: EndpointSlice) -> Key:
     return Service, Name(metadata.namespace, metadata.labels.get(SERVICE_LABEL, ""))
 
 
-def _parts(thing: Object) -> Collection[object]:
+def _parts(thing: Object) -> frozenset[object]:
     """Return what others may lean on one by one."""
-    match thing:
-        case Service():
-            return [(each.port, each.name) for each in thing.spec.ports]
-        case Gateway() | ListenerSet():
-            listeners = thing.spec.listeners
-            return [(each.name, each.port, each.protocol, each.hostname) for each in listeners]
-        case _:
-            return ()
-
-
-def _has_less(before: Collection[object], now: Collection[object]) -> bool:
-    return any(each not in now for each in before)
+    if isinstance(thing, Service):
+        return frozenset((each.port, each.name) for each in thing.spec.ports)
+    if isinstance(thing, Gateway | ListenerSet):
+        listeners = thing.spec.listeners
+        return frozenset((each.name, each.port, each.protocol, each.hostname) for each in listeners)
+    return frozenset()

@@ -270,6 +270,8 @@ class Session:
     def _done_with(self, names: AbstractSet[str]) -> None:
         self._pending -= names
         self._due -= names
+        if not self._pending:
+            self._pending = set()  # the old one would stay as large as it ever was
 
     def _has(self, entry: Entry) -> bool:
         return entry.name not in self._due and self._version(entry.name) == entry.version

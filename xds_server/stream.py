@@ -17,12 +17,13 @@ class Stream:
 
     def __init__(self, envoy: Envoy, *, whole: bool, memory: Memory, patience: Patience, salt: str) -> None:
         self.envoy = envoy
-        self.sessions = {type_url: Session(type_url, whole=whole, memory=memory) for type_url in KNOWN}
+        self.sessions = {type_url: Session(type_url, whole=whole, memory=memory) for type_url in SERVED}
         self.snapshot: Snapshot | None = None
         self.wake_at: float | None = None
         self.reports: list[Report] = []
         self.rejections: dict[str, Rejected] = {}
         self._memory = memory
+        self._whole = whole
         self._order = Order(self.sessions, patience)
         self._launched: dict[str, float] = {}  # when the last response of each type was sent
         self._salt = salt  # makes a nonce of another stream unknown here
@@ -39,7 +40,7 @@ class Stream:
 
     def receive(self, ask: Ask | DeltaAsk, now: float) -> None:
         """Take one request in; a type we do not know is left alone."""
-        session = self.sessions.get(ask.type_url)
+        session = self._session(ask.type_url)
         if session is None:
             return
         if isinstance(ask, DeltaAsk) and not session.opened:
@@ -48,6 +49,12 @@ class Stream:
         if verdict is not None:
             self._order.answered(ask.type_url, verdict)
             self._report(ask.type_url, verdict, now - self._launched[ask.type_url])
+
+    def _session(self, type_url: str) -> Session | None:
+        """Find the session of a type, or begin one of which there is nothing: few Envoys ask for any."""
+        if type_url in EMPTY and type_url not in self.sessions:
+            self.sessions[type_url] = Session(type_url, whole=self._whole, memory=self._memory)
+        return self.sessions.get(type_url)
 
     def next(self, now: float) -> Response | None:
         """The next response that may be sent, in the order of types; `wake_at` says when to ask again."""
