@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from k8s_watch.answers import Failed, Found
 from k8s_watch.informer import Informer
 from k8s_watch.kind import ObjectName
-from k8s_watch.list_watch import NOT_FOUND, List
+from k8s_watch.list_watch import FORBIDDEN, NOT_FOUND, List
 from k8s_watch.reader import Reader, Where
 from k8s_watch.versions import is_older
 
@@ -94,10 +94,11 @@ class Inquiry(Generic[T]):
             return Failed(0, f"no answer within {ANSWERS:.0f} s")
 
     async def _get(self, where: Where, name: ObjectName) -> Versions | Failed:
+        """Ask about one object; where single ones may not be read, nothing can be waited for."""
         found = await self._reader.get(where, name)
-        if isinstance(found, Failed):
-            return {name: None} if found.code == NOT_FOUND else found
-        return {found.name: found.version}
+        if isinstance(found, Failed) and found.code in (NOT_FOUND, FORBIDDEN):
+            return {name: None} if found.code == NOT_FOUND else {}
+        return found if isinstance(found, Failed) else {found.name: found.version}
 
     async def _list(self, where: Where) -> Versions | Failed:
         versions: dict[ObjectName, str] = {}

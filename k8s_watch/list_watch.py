@@ -33,7 +33,7 @@ from k8s_watch.answers import (
 from k8s_watch.change import Absent, Change, Gone, Put, Synced
 from k8s_watch.kind import ObjectName
 
-NOT_FOUND, EXPIRED, TOO_MANY = 404, 410, 429
+FORBIDDEN, NOT_FOUND, EXPIRED, TOO_MANY = 403, 404, 410, 429
 NOT_UNDERSTOOD = 400
 REFUSALS = frozenset({NOT_UNDERSTOOD, 405, 406, 415, 422})  # asking the same again would not help
 NOT_NOW = frozenset(

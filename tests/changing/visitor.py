@@ -49,9 +49,9 @@ class Visitor:
         return None
 
     def close(self) -> None:
-        """Leave."""
+        """Leave, without waiting for a goodbye: nobody may be there any more to hear it."""
         if self._ends is not None:
-            self._ends[1].close()
+            self._ends[1].transport.abort()
             self._ends = None
 
     async def is_let_in(self) -> bool:

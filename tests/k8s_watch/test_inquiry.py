@@ -109,6 +109,8 @@ async def test_single_objects_are_asked_about_by_their_names(api: FaultyApi, tmp
         api.fault("get", refusing(503, "too busy"))
         assert not await inquiry.is_told([ObjectName("shop", "a")])
         assert inquiry.failure == Failed(503, "too busy")
+        api.fault("get", refusing(403))
+        assert await inquiry.is_told([ObjectName("shop", "a")])
 
 
 async def eventually_told(inquiry: Inquiry[Widget], name: ObjectName) -> None:
