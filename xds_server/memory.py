@@ -34,11 +34,12 @@ class Memory:
         """Note what has left the offer and what is new in it, and let go of what was so long ago."""
         self._note_young(changed, now)
         self._offered = snapshot
-        for key in [(type_url, name) for type_url, names in changed.items() for name in names]:
-            if snapshot.find(*key) is None:
-                self._gone_at[key] = now
-            else:
-                self._gone_at.pop(key, None)
+        for type_url, names in changed.items():
+            offered = snapshot.entries.get(type_url, {})
+            gone = {each for each in names if each not in offered and snapshot.find(type_url, each) is None}
+            self._gone_at |= {(type_url, name): now for name in gone}
+            for name in set(names) - gone if self._gone_at else ():
+                self._gone_at.pop((type_url, name), None)
         for key in [key for key, at in self._gone_at.items() if at + KEPT_AFTER_REMOVAL <= now]:
             del self._gone_at[key]
             self._good.pop(key, None)

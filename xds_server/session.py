@@ -175,18 +175,18 @@ class Session:
         self._suspects.update((name, entry) for name, entry in news.items() if name not in culprits)
         self._due |= change.updates.keys() - news.keys()
         again = change.updates.keys() | change.removed
-        self._pending |= {name for name in again if self.subscription.wants(name)}
+        self._pending |= self.subscription.among(again)
         return culprits
 
     # what is offered
 
     def offer(self, names: Iterable[str]) -> None:
         """Some names have other content now, or none."""
-        self._pending |= {name for name in names if self.subscription.wants(name)}
+        self._pending |= self.subscription.among(names)
 
     def forgive(self) -> None:
         """Offer again what was refused: it may have been for the sake of what it refers to."""
-        self._pending |= {name for name in self._refused if self.subscription.wants(name)}
+        self._pending |= self.subscription.among(self._refused)
         self._refused.clear()
 
     def owe(self, name: str) -> None:

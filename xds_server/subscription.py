@@ -33,6 +33,10 @@ class Subscription:
         """Whether a change of this name concerns the client."""
         return self.wildcard or name in self.names
 
+    def among(self, names: Iterable[str]) -> frozenset[str]:
+        """Choose those of which changes concern the client."""
+        return frozenset(names) if self.wildcard else self.names.intersection(names)
+
     def replace(self, names: Iterable[str]) -> Amendment:
         """State of the world: the list is the subscription; empty means all only before any name."""
         given = frozenset(names)

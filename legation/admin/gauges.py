@@ -11,8 +11,17 @@ from legation.admin.series import OTHERS, few, gauge, gauges, own
 from legation.proofs.hops import degraded
 from legation.standing import Standing
 from legation.telling import RELEASE
+from legation.workbench import Outcome
 from legation.written_status import Condition, read_status
 from xds_server.hub import Hub
+
+
+class Said(Struct, frozen=True):
+    """What an outcome says by itself."""
+
+    programmed: Tally[str]
+    offered: Tally[str]
+    degraded: Tally[tuple[str, str]]
 
 
 class StandingGauges:
@@ -21,26 +30,36 @@ class StandingGauges:
     def __init__(self, standing: Standing) -> None:
         """Look it up here."""
         self._standing = standing
+        self._looked: Said | None = None
+
+    def look(self) -> None:
+        """Work out beforehand what the outcome says: it stays as it is, so this may be done in a thread."""
+        self._looked = _said(self._standing.outcome)
 
     def collect(self) -> Iterable[Metric]:
         """Say how things stand."""
-        outcome = self._standing.outcome
-        gateways = (written for ref, written in outcome.statuses.items() if ref.kind == "Gateway")
-        programmed = Tally(_word(read_status(written).condition("Programmed")) for written in gateways)
+        outcome, (looked, self._looked) = self._standing.outcome, (self._looked, None)
+        said = looked or _said(outcome)
         groups = Tally(each.group for each in self._standing.found())
-        offered = Tally[str]()
-        for snapshot in outcome.snapshots.values():
-            offered.update({short(each): len(named) for each, named in snapshot.entries.items()})
         return (
             gauges("legation_build_info", "The version", "version", {RELEASE: 1}),
             gauge("legation_ready", "Whether everything was read and translated", self._standing.ready),
-            gauges("legation_gateways", "Gateways of ours", "programmed", programmed),
+            gauges("legation_gateways", "Gateways of ours", "programmed", said.programmed),
             gauges("legation_findings", "What somebody should look at", "group", groups),
-            gauges("legation_resources", "What is offered to Envoys", "type", offered),
+            gauges("legation_resources", "What is offered to Envoys", "type", said.offered),
             gauge("legation_held_back_objects", "What an Envoy refuses as it is now", len(outcome.held_back)),
             gauge("legation_query_results", "Results that are remembered", outcome.effort.results),
-            _degraded(degraded(outcome.snapshots)),
+            _degraded(said.degraded),
         )
+
+
+def _said(outcome: Outcome) -> Said:
+    gateways = (written for ref, written in outcome.statuses.items() if ref.kind == "Gateway")
+    programmed = Tally(_word(read_status(written).condition("Programmed")) for written in gateways)
+    offered = Tally[str]()
+    for snapshot in outcome.snapshots.values():
+        offered.update({short(each): len(named) for each, named in snapshot.entries.items()})
+    return Said(programmed, offered, degraded(outcome.snapshots))
 
 
 class Traffic(Struct, frozen=True):

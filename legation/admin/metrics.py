@@ -1,6 +1,7 @@
 """What is counted for Prometheus: docs/metrics.md says what each name means; people build alerts on it."""
 
 import time
+from collections.abc import Iterable
 
 import structlog
 from prometheus_client import (
@@ -11,6 +12,8 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
 
 from legation.admin.reasons import reason
 from legation.admin.series import GatewayCounter
@@ -148,6 +151,25 @@ class Envoys:
         self._answers.labels(kind).observe(report.waited)
         self._rejections.count(report.envoy.group, kind)
         self._reasons.labels(reason(report.error)).inc()
+
+
+class Taken(Collector):
+    """What everything was in one moment."""
+
+    def __init__(self, families: tuple[Metric, ...]) -> None:
+        """Keep it."""
+        self._families = families
+
+    def collect(self) -> Iterable[Metric]:
+        """Say it again."""
+        return self._families
+
+
+def taken_down(registry: CollectorRegistry) -> CollectorRegistry:
+    """Ask everybody now, so that it can be written in a thread while they go on."""
+    taken = CollectorRegistry()
+    taken.register(Taken(tuple(registry.collect())))
+    return taken
 
 
 def exposition(registry: CollectorRegistry) -> bytes:

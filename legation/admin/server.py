@@ -13,7 +13,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from legation.addresses import HostPort
 from legation.admin.gauges import StandingGauges
 from legation.admin.maps import Ask, Count, Maps, Question
-from legation.admin.metrics import Telemetry, exposition
+from legation.admin.metrics import Telemetry, exposition, taken_down
 from legation.admin.page import POLICY, Page
 from legation.admin.tools import Tools
 from legation.answers import FROM_NO_PAGE
@@ -69,7 +69,8 @@ class AdminPort:
         self._page = Page()
         self._maps = Maps(standing, ask, count)
         self._tools = Tools(standing, ask)
-        telemetry.registry.register(StandingGauges(standing))
+        self._gauges = StandingGauges(standing)
+        telemetry.registry.register(self._gauges)
 
     def app(self) -> web.Application:
         """Say who answers what."""
@@ -122,7 +123,8 @@ class AdminPort:
         return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text=text)
 
     async def _metrics(self, _: web.Request) -> web.Response:
-        body = exposition(self._telemetry.registry)
+        await asyncio.to_thread(self._gauges.look)
+        body = await asyncio.to_thread(exposition, taken_down(self._telemetry.registry))
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def _status(self, _: web.Request) -> web.Response:
