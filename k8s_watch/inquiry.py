@@ -96,9 +96,11 @@ class Inquiry(Generic[T]):
     async def _get(self, where: Where, name: ObjectName) -> Versions | Failed:
         """Ask about one object; where single ones may not be read, nothing can be waited for."""
         found = await self._reader.get(where, name)
-        if isinstance(found, Failed) and found.code in (NOT_FOUND, FORBIDDEN):
-            return {name: None} if found.code == NOT_FOUND else {}
-        return found if isinstance(found, Failed) else {found.name: found.version}
+        if not isinstance(found, Failed):
+            return {found.name: found.version}
+        if found.code == NOT_FOUND:
+            return {name: None}
+        return {} if found.code == FORBIDDEN else found
 
     async def _list(self, where: Where) -> Versions | Failed:
         versions: dict[ObjectName, str] = {}

@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from msgspec import Struct
 from msgspec.structs import replace
 
-from legation.leaning import NONE, Keys, Known, Leaners, Route, doors, has_pods, is_alike, led_to, taken_away
+from legation.leaning import NONE, Keys, Known, Leaners, doors, has_pods, is_alike, led_to, taken_away
 from legation.wanted import Key
 from translator.names import Name
 from translator.objects.backend_tls_policy import BackendTLSPolicy
@@ -38,6 +38,7 @@ from translator.objects.tcp_route import TCPRoute
 from translator.objects.tls_route import TLSRoute
 from translator.objects.udp_route import UDPRoute
 from translator.objects.x_backend import XBackend
+from translator.rules.default_gateways import Route
 from translator.rules.reach import target_ports
 
 NOWHERE: frozenset[str] = frozenset()
@@ -98,10 +99,12 @@ class Fence:
             about.update((BackendTLSPolicy, Name(each, "")) for each in governed(before, thing))
         if self._is_prompt:
             taken = taken_away(before, thing)
-            self._take(key, taken)
+            if taken:
+                self._taken[key] = self._taken.get(key, NONE) | taken
             about.update(self._leaners.of(taken), self._known.needed(before, thing) if thing else ())
-        if has_pods(thing):
-            self._restore(key)
+        if has_pods(thing):  # pods that come do so at once
+            self._taken.pop(key, None)
+            self._doubts.pop(key, None)
         if about:
             self._doubt(key, about)
 
@@ -162,15 +165,6 @@ class Fence:
             yield from led_to(thing)
         if self._is_prompt:
             yield from self._leaners.of(self._taken.get(key, NONE))
-
-    def _take(self, key: Key, taken: Keys) -> None:
-        if taken:
-            self._taken[key] = self._taken.get(key, NONE) | taken
-
-    def _restore(self, key: Key) -> None:
-        """Have pods again: they come at once."""
-        self._taken.pop(key, None)
-        self._doubts.pop(key, None)
 
     def _doubt(self, key: Key, about: Iterable[Key]) -> None:
         if not self._doubts:

@@ -106,7 +106,7 @@ class Intake:
         return bool(self._batch)
 
     def hand_on(self) -> Sequence[Put | Stated[bool]]:
-        """Give what has gathered and need not wait for policies; nothing unanswered is waited for."""
+        """Give what has gathered and need not wait for news; nothing unanswered is waited for."""
         self._unanswered.clear()
         if not self._begun:
             self._begun = True

@@ -17,23 +17,18 @@ from translator.objects.endpoint_slice import EndpointSlice
 from translator.objects.gateway import Gateway
 from translator.objects.gateway_class import GatewayClass
 from translator.objects.gateway_parameters import GatewayParameters
-from translator.objects.grpc_route import GRPCRoute
-from translator.objects.http_route import HTTPRoute
 from translator.objects.kinds import Object
 from translator.objects.listener_set import ListenerSet
 from translator.objects.reference_grant import ReferenceGrant
 from translator.objects.references import GATEWAY_GROUP
 from translator.objects.service import Service
 from translator.objects.service_import import ServiceImport
-from translator.objects.tcp_route import TCPRoute
-from translator.objects.tls_route import TLSRoute
-from translator.objects.udp_route import UDPRoute
 from translator.objects.x_backend import XBackend
-from translator.rules.endpoints import SERVICE_LABEL, ready_addresses
+from translator.rules.default_gateways import Route
+from translator.rules.endpoints import owners, ready_addresses
 from translator.rules.parameters import referred
 from translator.rules.reach import target_ports, targets
 
-Route = HTTPRoute | GRPCRoute | TLSRoute | TCPRoute | UDPRoute
 Above = Gateway | GatewayClass | ListenerSet | BackendTLSPolicy | XBackend
 Asking = (
     Route
@@ -57,7 +52,8 @@ NONE: Keys = frozenset()
 def leans_on(thing: object) -> Keys:
     """Name what an object does not work without; grants count as one for each namespace."""
     if isinstance(thing, Route):
-        return frozenset((*led_to(thing), *_parents(thing), *_grants(thing, led_to(thing))))
+        led = led_to(thing)
+        return frozenset((*led, *_parents(thing), *_grants(thing, led)))
     if isinstance(thing, Above):
         pointed_at = [each.key for each in references(thing)]
         return frozenset((*pointed_at, *_grants(thing, pointed_at), *_above(thing)))
@@ -77,7 +73,7 @@ def led_to(route: Route) -> list[Key]:
 def taken_away(before: Object | None, thing: Object | None) -> Keys:
     """Name what others may lean on in vain from here on; a policy that goes takes away what it proved."""
     if isinstance(before, EndpointSlice):
-        return frozenset({_service_of(before)}) if has_pods(before) and not has_pods(thing) else NONE
+        return frozenset(_owners(before)) if has_pods(before) and not has_pods(thing) else NONE
     if isinstance(before, BackendTLSPolicy):
         return frozenset(_proved(before)) if thing is None else NONE
     if isinstance(before, ReferenceGrant):
@@ -103,7 +99,7 @@ class Known:
     def __init__(self) -> None:
         """Begin with none."""
         self.objects: dict[Key, Object] = {}
-        self._peopled: dict[Key, set[Key]] = {}  # endpoints that have pods, by their Service
+        self._peopled: dict[Key, set[Key]] = {}  # endpoints that have pods, by whose they are
 
     def note(self, key: Key, thing: Object | None) -> Object | None:
         """Take in an object as it is now; return what it was."""
@@ -111,12 +107,13 @@ class Known:
         if thing is not None:
             self.objects[key] = thing
         if isinstance(before, EndpointSlice) and has_pods(before):
-            peopled = self._peopled[service := _service_of(before)]
-            peopled.discard(key)
-            if not peopled:
-                del self._peopled[service]
+            for owner in _owners(before):
+                self._peopled[owner].discard(key)
+                if not self._peopled[owner]:
+                    del self._peopled[owner]
         if isinstance(thing, EndpointSlice) and has_pods(thing):
-            self._peopled.setdefault(_service_of(thing), set()).add(key)
+            for owner in _owners(thing):
+                self._peopled.setdefault(owner, set()).add(key)
         return before
 
     def needed(self, before: Object | None, thing: Object) -> Keys:
@@ -141,7 +138,7 @@ class Known:
             service = self.objects.get(key := (LED_TO[kind], name))
             if isinstance(service, Service) and port not in {each.port for each in service.spec.ports}:
                 yield key
-            if key[0] is Service and key not in self._peopled:
+            if key[0] is not XBackend and key not in self._peopled:
                 yield EndpointSlice, Name(name.namespace, "")
 
 
@@ -207,9 +204,8 @@ def _proved(policy: BackendTLSPolicy) -> Iterator[Key]:
             yield kind, Name(policy.metadata.namespace, ref.name)
 
 
-def _service_of(endpoints: EndpointSlice) -> Key:
-    metadata = endpoints.metadata
-    return Service, Name(metadata.namespace, metadata.labels.get(SERVICE_LABEL, ""))
+def _owners(endpoints: EndpointSlice) -> Iterator[Key]:
+    return ((LED_TO[kind], name) for kind, name in owners(endpoints))
 
 
 def _parts(thing: Object) -> frozenset[object]:

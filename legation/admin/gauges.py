@@ -38,8 +38,8 @@ class StandingGauges:
 
     def collect(self) -> Iterable[Metric]:
         """Say how things stand."""
-        outcome, (looked, self._looked) = self._standing.outcome, (self._looked, None)
-        said = looked or _said(outcome)
+        outcome = self._standing.outcome
+        said, self._looked = self._looked or _said(outcome), None
         groups = Tally(each.group for each in self._standing.found())
         return (
             gauges("legation_build_info", "The version", "version", {RELEASE: 1}),

@@ -1,8 +1,8 @@
 """Whether an informer told all that there is: the server itself is asked."""
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest_asyncio
@@ -13,9 +13,10 @@ from k8s_watch.inquiry import Inquiry
 from k8s_watch.kind import ObjectName
 from k8s_watch.reader import Reader
 from tests.k8s_watch.faults import refusing
-from tests.k8s_watch.faulty_api import SOON, FaultyApi, serving
+from tests.k8s_watch.faulty_api import FaultyApi, serving
 from tests.k8s_watch.listener import QUICK, WIDGETS, Listener, Widget, reached, running
 from tests.looking import eventually
+from tests.real_envoy import until
 
 EVERYWHERE = [ObjectName("", "")]
 
@@ -105,19 +106,12 @@ async def test_single_objects_are_asked_about_by_their_names(api: FaultyApi, tmp
         assert await inquiry.is_told([ObjectName("shop", "a"), ObjectName("shop", "nowhere")])
         assert api.count("list") == 0
         assert not await inquiry.is_told([ObjectName("shop", "b")])
-        await eventually_told(inquiry, ObjectName("shop", "b"))
+        await until(partial(inquiry.is_told, [ObjectName("shop", "b")]))
         api.fault("get", refusing(503, "too busy"))
         assert not await inquiry.is_told([ObjectName("shop", "a")])
         assert inquiry.failure == Failed(503, "too busy")
         api.fault("get", refusing(403))
         assert await inquiry.is_told([ObjectName("shop", "a")])
-
-
-async def eventually_told(inquiry: Inquiry[Widget], name: ObjectName) -> None:
-    """Ask until it is certain: the watch was begun anew."""
-    async with asyncio.timeout(SOON):
-        while not await inquiry.is_told([name]):
-            pass
 
 
 async def test_namespaces_that_are_not_watched_are_not_asked_about(api: FaultyApi, tmp_path: Path) -> None:

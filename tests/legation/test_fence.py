@@ -5,7 +5,7 @@ import pytest
 from legation.fence import EVERYWHERE, NOWHERE, Doubt, Fence, governed
 from legation.leaning import Keys
 from legation.wanted import Key
-from tests.legation.test_wanted import POLICY, read
+from tests.legation.test_wanted import GRANT, POLICY, read
 from translator.names import Name
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.config_map import ConfigMap
@@ -49,14 +49,6 @@ kind: EndpointSlice
 metadata: {name: pay, namespace: shop}
 addressType: IPv4
 endpoints: []
-"""
-GRANT = """
-apiVersion: gateway.networking.k8s.io/v1
-kind: ReferenceGrant
-metadata: {name: all, namespace: farm}
-spec:
-  from: [{group: gateway.networking.k8s.io, kind: HTTPRoute, namespace: shop}]
-  to: [{group: "", kind: Service}]
 """
 SHOP = frozenset({"shop"})
 
@@ -107,6 +99,7 @@ def key(thing: Object) -> Key:
     return type(thing), Name(thing.metadata.namespace, thing.metadata.name)
 
 
+FARM = alter(GRANT, "namespace: certs", "namespace: farm")
 LABEL = "labels: {kubernetes.io/service-name: pay}"
 PEOPLED = alter(alter(SLICE, "shop}", f"shop, {LABEL}}}"), "[]", "[{addresses: [198.18.0.1]}]")
 EMPTY = alter(SLICE, "shop}", f"shop, {LABEL}}}")
@@ -210,6 +203,16 @@ def test_the_last_pods_wait_until_it_is_certain_who_leads_to_them_and_for_those_
     assert not fence.holds_back(PODS, is_there=False)
 
 
+def test_the_last_pods_of_a_service_import_wait_in_the_same_way() -> None:
+    imported = alter(
+        ROUTE, "{name: pay, port", "{group: multicluster.x-k8s.io, kind: ServiceImport, name: pay, port"
+    )
+    fence = serving(alter(PEOPLED, "kubernetes.io/", "multicluster.kubernetes.io/"), imported)
+    fence.note(PODS, None)
+    assert fence.doubt is not None
+    assert fence.doubt.about == {WAY}
+
+
 def test_pods_that_have_successors_or_that_nobody_leads_to_go_at_once() -> None:
     fence = serving(SERVICE, PEOPLED, ROUTE)
     fence.note(PODS, read(alter(PEOPLED, "0.1", "0.2")))
@@ -273,8 +276,8 @@ def test_a_route_waits_for_what_it_leans_on_and_nobody_was_told_of(
         (alter(SERVICE, "[{port: 443}]", "[{name: a, port: 443}, {name: b, port: 8443}]"), SERVICE),
         (GATEWAY, None),
         (GATEWAY, alter(GATEWAY, "name: http", "name: other")),
-        (GRANT, alter(GRANT, "kind: HTTPRoute", "kind: TLSRoute")),
-        (GRANT, None),
+        (FARM, alter(FARM, "kind: Gateway", "kind: TLSRoute")),
+        (FARM, None),
         (alter(POLICY, "pay-tls", "pay"), None),
     ],
     ids=["a Service", "a port", "a Gateway", "a listener", "a permission", "a grant", "a policy"],

@@ -27,7 +27,8 @@ class Endpoint(NamedTuple):
     port: int
 
 
-def _owners(one: EndpointSlice) -> list[Ref]:
+def owners(one: EndpointSlice) -> list[Ref]:
+    """Name the Service or ServiceImport that endpoints belong to."""
     found = (
         (SERVICE, one.metadata.labels.get(SERVICE_LABEL)),
         (IMPORT, one.metadata.labels.get(IMPORT_LABEL)),
@@ -48,7 +49,7 @@ def _selection(one: Service) -> list[Selection]:
     return [Selection(one.metadata.namespace, frozenset(one.spec.selector.items()))]
 
 
-SLICES_BY_OWNER = Index(EndpointSlice, _owners)
+SLICES_BY_OWNER = Index(EndpointSlice, owners)
 SERVICES_BY_SELECTION = Index(Service, _selection)
 
 
