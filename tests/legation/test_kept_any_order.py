@@ -255,7 +255,7 @@ class AnyOrder(RuleBasedStateMachine):
         while self.away:
             self.come_back(0, fails=False)
         for kind in self.wants:
-            for _ in self.there:
+            for _ in EVERYWHERE:  # what is wanted and not there is looked for too
                 self.set_out(kind)
         while self.away:
             self.come_back(0, fails=False)
