@@ -1,6 +1,7 @@
 """Requests on their way to backends: how long, to whom, to whom else, and as what."""
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from envoy.config.route.v3 import route_components_pb2
 from envoy.extensions.filters.http.fault.v3 import fault_pb2
@@ -25,6 +26,7 @@ from translator.rules.sessions import Cookie, Header
 from translator.verdict import Refused
 
 FAULT = "envoy.filters.http.fault"
+ALIKE = 256  # rules that are remembered, because the next matches may be of the same or of its like
 
 # The route's own limit of 15 s would cut long answers and streams: nobody asked for it.
 UNLIMITED = encode(route_components_pb2.RouteAction(timeout={}))
@@ -42,6 +44,7 @@ class Leg(Struct, frozen=True):
     session: Cookie | Header | None = None
 
 
+@lru_cache(maxsize=ALIKE)
 def legs(forward: Forward) -> tuple[Leg, ...]:
     """Return the shares of requests that all get the same."""
     return tuple([
@@ -60,6 +63,18 @@ def forwarded(
     is_tls: bool,
 ) -> Iterator[route_components_pb2.Route]:
     """Complete a route whose requests go to backends, from clients that speak TLS or do not."""
+    route.MergeFromString(_sending(rule, forward, shares, is_tls=is_tls))
+    if forward.rewrite is None and rule.cors is None:  # almost always
+        yield route
+        return
+    for each in _moved(route, forward.rewrite or Rewrite()):
+        yield from answering(each, rule.cors)
+
+
+@lru_cache(maxsize=ALIKE)
+def _sending(rule: HttpRule, forward: Forward, shares: tuple[Leg, ...], *, is_tls: bool) -> bytes:
+    """Build what routes have in common whose requests get the same: all but their matches."""
+    route = route_components_pb2.Route()
     action, rewrite = route.route, forward.rewrite
     action.MergeFromString(UNLIMITED)
     limit(action, forward.tries)
@@ -76,11 +91,7 @@ def forwarded(
         for share in shares:
             added = _added(action.weighted_clusters, share)
             _hold(added, share.session, is_tls=is_tls)
-    if rewrite is None and rule.cors is None:  # almost always
-        yield route
-        return
-    for each in _moved(route, rewrite or Rewrite()):
-        yield from answering(each, rule.cors)
+    return encode(route)
 
 
 def _copy(action: route_components_pb2.RouteAction, mirrors: Iterable[Mirror]) -> None:

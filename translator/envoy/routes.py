@@ -77,11 +77,15 @@ def build(table: Table, hostname: str, entries: Sequence[Entry], asked: Sequence
     """Build a virtual host from what it answers, and what is asked before."""
     host = route_components_pb2.VirtualHost(name=hostname, domains=[hostname])
     enable(host, asked)
+    seen, known, targets = Seen(table, hostname), None, set[str]()
     for entry in entries:
         route = route_components_pb2.Route(name=entry.name, match=route_match(entry.match))
-        host.routes.extend(_acting(route, entry.rule, Seen(table, hostname)))
-    targets = {name for route in host.routes for name in _targets(route.route)}
-    targets |= {*whom(question for entry in entries for question in _asked(entry.rule))}
+        routes = [*_acting(route, entry.rule, seen)]
+        host.routes.extend(routes)
+        if entry.rule != known:  # of one rule there are often many matches
+            known = entry.rule
+            targets.update(name for each in routes for name in _targets(each.route))
+            targets.update(whom(_asked(known)))
     return Part(element(VIRTUAL_HOSTS, encode(host)), tuple(sorted(targets)))
 
 
