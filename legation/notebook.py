@@ -13,6 +13,7 @@ from translator.objects.kinds import KINDS, Object
 from translator.rules.status import Status
 from translator.world import World
 
+SAYING = "what {} says"
 _TYPES = MappingProxyType({info.kind: info.type for info in KINDS})
 
 
@@ -58,11 +59,11 @@ class Notebook:
         for ref in gone:
             del self._judged[ref], self._written[ref]
         for ref in self._touched - statuses.keys():
-            self._alarm.end(_saying(ref))
+            self._alarm.end(SAYING, ref)
         due, news = self._due(statuses), set[Ref]()
         self._statuses, self._touched = statuses, set(due)
         for ref in due:
-            with self._alarm.guarding(_saying(ref), ref):
+            with self._alarm.guarding(SAYING, ref):
                 thing = world.get(_TYPES[ref.kind], ref.name)
                 if thing is not None and self._write(ref, thing, statuses[ref], now):
                     news.add(ref)
@@ -87,10 +88,6 @@ class Notebook:
         self._written[ref] = _merged(existing, status, Moment(now, judged.generation, newest))
         self._judged[ref] = judged
         return True
-
-
-def _saying(ref: Ref) -> str:
-    return f"what {ref} says"
 
 
 def _as_found(thing: Object) -> bytes:

@@ -115,13 +115,11 @@ class Workbench:
         begun = time.monotonic()
         news: list[Change] = []
         for change in batch:
-            about = _about(change)
-            step = f"{type(change).__name__} {about or ''}".strip()
-            with self._alarm.guarding(step, about):
+            with self._alarm.guarding(*_step(change)) as guard:
                 if not self._only_speaks(change):
                     news.append(change)
                     self._apply(change)
-            if isinstance(change, Put) and step in self._alarm.mistakes:
+            if guard.failed and isinstance(change, Put):
                 self.world.miss(change.kind, change.name)
         before = self._last
         with self._alarm.guarding("the translation"):
@@ -273,15 +271,15 @@ class Workbench:
         self.world.put(Upkeep, gateway, None)
 
 
-def _about(change: Change) -> Ref | None:
-    """Name the object that a change is about, if it is one."""
+def _step(change: Change) -> tuple[str, Ref | None]:
+    """Name what a change is, and the object that it is about, if it is one."""
     match change:
         case Put(kind=kind, name=name):
-            return Ref(kind.__name__, name)
+            return "Put {}", Ref(kind.__name__, name)
         case Heard(gateway=name) | Kept(gateway=name):
-            return Ref("Gateway", name)
+            return f"{type(change).__name__} {{}}", Ref("Gateway", name)
         case Stated() | HoldBack() | LetGo() | Elsewhere():
-            return None
+            return type(change).__name__, None
 
 
 def _listen_otherwise(before: Resources, after: Resources) -> bool:

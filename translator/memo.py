@@ -256,7 +256,8 @@ class Memory:
 
     def _run(self, cell: Cell, world: Remembers) -> None:
         """Run the function, noting what it reads, and note whether its result differs."""
-        before, cell.reads = cell.reads, {}
+        if before := cell.reads:
+            cell.reads = {}
         cell.verified_at = -1  # should this run be interrupted, the next question begins it again
         value: Any = None
         failure: Exception | None = None

@@ -90,6 +90,9 @@ class Call(Protocol):
     async def read(self) -> bytes:
         """Wait for the next request, or the end."""
 
+    async def send_initial_metadata(self, metadata: tuple[()]) -> None:
+        """Begin to answer."""
+
     async def write(self, message: bytes) -> None:
         """Send as soon as the peer has room."""
 
@@ -232,6 +235,7 @@ class Conversations:
         if isinstance(seat, Refusal):
             return Ended(grpc.StatusCode.RESOURCE_EXHAUSTED, seat.reason)
         try:
+            await _begin(call)
             stays = lifetime(seat.since, self._terms.longest_connection)
             conversation = Conversation(self._hub, seat, wake, call, admit, stays, self._turns)
             return await self._talk(conversation, opening.ask)
@@ -318,6 +322,12 @@ class Conversation(Struct, frozen=True):
         with suppress(TimeoutError):
             async with asyncio.timeout(None if until is None else until - now):
                 await self.wake.wait()
+
+
+async def _begin(call: Call) -> None:
+    """Begin to answer before there is an answer: gRPC cannot end a call in the midst of its first message."""
+    with suppress(grpc.aio.InternalError):  # the client has gone
+        await call.send_initial_metadata(())
 
 
 async def _read(call: Call, *, whole: bool) -> Said | Ended | None:

@@ -1,6 +1,7 @@
 """The few protobuf fields we write ourselves, so that a resource is serialized once and then only joined."""
 
 from collections.abc import Iterable
+from functools import cache
 
 LOW_BITS = 0x7F
 MORE = 0x80
@@ -32,7 +33,12 @@ def text(number: int, value: str) -> bytes:
 
 def packed(type_url: str, body: bytes) -> bytes:
     """A google.protobuf.Any around a serialized message."""
-    return text(1, type_url) + field(2, body)
+    return _kind(type_url) + field(2, body)
+
+
+@cache
+def _kind(type_url: str) -> bytes:
+    return text(1, type_url)
 
 
 def named(name: str, version: str, type_url: str, body: bytes) -> bytes:

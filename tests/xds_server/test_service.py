@@ -218,6 +218,22 @@ async def test_garbage_ends_its_own_stream_only(server: Served, method: str, *, 
 
 
 @pytest.mark.rule(69)
+@BOTH
+async def test_a_stream_is_told_why_it_ends_though_it_has_not_read_what_came_first(
+    server: Served, method: str
+) -> None:
+    big = b"0" * (8 << 20)
+    server.publish(cds={"a": Resource(big)})
+    call = server.call(method)
+    await call.say(CDS)
+    await eventually(lambda: any(isinstance(each, Sent) for each in server.reports))
+    await call.stream.write(b"\xff\xff\xff")
+    await eventually(lambda: any(isinstance(each, TurnedAway) for each in server.reports))
+    assert await call.bodies() == [big]
+    assert await call.end() == (grpc.StatusCode.INVALID_ARGUMENT, "not a discovery request")
+
+
+@pytest.mark.rule(69)
 @given(raw=st.binary(max_size=300), method=st.sampled_from([WHOLE, DELTA]), opened=st.booleans())
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_no_bytes_make_a_stream_end_without_a_reason(

@@ -117,7 +117,7 @@ def shares(
 ) -> tuple[Share, ...]:
     """Return what each backendRef of a rule gets, in their order."""
     pointer = Pointer(GATEWAY_GROUP, route.kind, route.name.namespace)
-    return tuple(
+    return tuple([
         Share(
             resolve(
                 world,
@@ -129,7 +129,7 @@ def shares(
             ref.weight,
         )
         for ref in refs
-    )
+    ])  # fmt: skip
 
 
 @query

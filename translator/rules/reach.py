@@ -30,20 +30,23 @@ def targets(route: Route) -> list[Ref]:
 
 
 def target_ports(route: Route) -> list[tuple[Ref, int | None]]:
-    """Name the objects that a route refers to, each with the port that it asks for."""
-    refs = (ref for rule in route.spec.rules for ref in (*rule.backend_refs, *_besides(rule)))
-    return [
-        (Ref(ref.kind, Name(ref.namespace or route.metadata.namespace, ref.name)), ref.port)
-        for ref in refs
+    """Name the objects that a route refers to, once with each port that it asks for."""
+    home = route.metadata.namespace
+    named = {
+        (ref.kind, ref.namespace or home, ref.name, ref.port): None
+        for rule in route.spec.rules
+        for ref in (*rule.backend_refs, *_besides(rule))
         if (ref.group, ref.kind) in KINDS
-    ]
+    }
+    return [(Ref(kind, Name(namespace, name)), port) for kind, namespace, name, port in named]
 
 
-def _besides(rule: object) -> Iterator[BackendObjectReference]:
+def _besides(rule: object) -> list[BackendObjectReference]:
     """Return where the filters of a rule lead; routes of connections have none."""
-    if isinstance(rule, HTTPRouteRule | GRPCRouteRule):
-        yield from (each.backend_ref for each in mirrors.asked(rule))
-        yield from (each.backend_ref for each in questions.asked(rule))
+    if not isinstance(rule, HTTPRouteRule | GRPCRouteRule):
+        return []
+    copied = [each.backend_ref for each in mirrors.asked(rule)]
+    return [*copied, *[each.backend_ref for each in questions.asked(rule)]]
 
 
 ROUTES_BY_TARGET = {kind: Index(struct, targets) for kind, struct in ROUTES.items() if kind != "UDPRoute"}
