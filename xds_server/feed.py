@@ -1,14 +1,14 @@
 """A stream of news from one replica to another, on the port that Envoys use: bytes, whatever they mean."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import suppress
-from typing import Protocol
 
 import grpc
 from msgspec import Struct
 
 from xds_server.admission import Peer, Refusal
+from xds_server.call import Call, begin
 
 SERVICE, METHOD = "legation.v1.Replicas", "Follow"
 LONGEST_MESSAGE = 16 << 20
@@ -46,22 +46,6 @@ class LostError(Exception):
     """The other end cannot be heard, or no longer; says why."""
 
 
-class Call(Protocol):
-    """What we use of a gRPC call."""
-
-    async def write(self, message: bytes) -> None:
-        """Send as soon as the peer has room."""
-
-    async def abort(self, code: grpc.StatusCode, details: str) -> None:
-        """End with a status that is not OK."""
-
-    def peer(self) -> str:
-        """Say the other end's address."""
-
-    def auth_context(self) -> Mapping[str, Iterable[bytes]]:
-        """Say what the other end has proved."""
-
-
 class Followers:
     """Everybody who follows a feed."""
 
@@ -80,6 +64,7 @@ class Followers:
         refusal = self._feed.refusal(Peer(call.peer(), proofs))
         if refusal is not None:
             await call.abort(grpc.StatusCode.PERMISSION_DENIED, refusal.reason)
+        await begin(call)
         async with asyncio.TaskGroup() as tasks:
             speaking = tasks.create_task(self._speak(call))
             self._speaking.add(speaking)

@@ -2,11 +2,11 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from time import sleep
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import grpc
 from envoy.service.discovery.v3 import discovery_pb2
@@ -14,6 +14,7 @@ from google.protobuf.message import DecodeError
 from msgspec import Struct
 
 from xds_server.admission import GroupOf, Node, Peer, Refusal, claimed_group
+from xds_server.call import Call, begin
 from xds_server.feed import Feed, Followers
 from xds_server.hub import Hub, Seat
 from xds_server.lifetime import Lifetime, connection_options, lifetime
@@ -82,28 +83,6 @@ class Ended(Struct, frozen=True):
 
     code: grpc.StatusCode
     reason: str
-
-
-class Call(Protocol):
-    """What we use of a gRPC call."""
-
-    async def read(self) -> bytes:
-        """Wait for the next request, or the end."""
-
-    async def send_initial_metadata(self, metadata: tuple[()]) -> None:
-        """Begin to answer."""
-
-    async def write(self, message: bytes) -> None:
-        """Send as soon as the peer has room."""
-
-    async def abort(self, code: grpc.StatusCode, details: str) -> None:
-        """End with a status that is not OK."""
-
-    def peer(self) -> str:
-        """Say the other end's address."""
-
-    def auth_context(self) -> Mapping[str, Iterable[bytes]]:
-        """Say what the other end has proved."""
 
 
 TERMS = Terms()
@@ -235,7 +214,7 @@ class Conversations:
         if isinstance(seat, Refusal):
             return Ended(grpc.StatusCode.RESOURCE_EXHAUSTED, seat.reason)
         try:
-            await _begin(call)
+            await begin(call)
             stays = lifetime(seat.since, self._terms.longest_connection)
             conversation = Conversation(self._hub, seat, wake, call, admit, stays, self._turns)
             return await self._talk(conversation, opening.ask)
@@ -322,12 +301,6 @@ class Conversation(Struct, frozen=True):
         with suppress(TimeoutError):
             async with asyncio.timeout(None if until is None else until - now):
                 await self.wake.wait()
-
-
-async def _begin(call: Call) -> None:
-    """Begin to answer before there is an answer: gRPC cannot end a call in the midst of its first message."""
-    with suppress(grpc.aio.InternalError):  # the client has gone
-        await call.send_initial_metadata(())
 
 
 async def _read(call: Call, *, whole: bool) -> Said | Ended | None:
