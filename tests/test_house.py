@@ -30,7 +30,7 @@ DOORS = {
     ),
     "envoy": ("translator/envoy/", "xds_server/service.py"),
     "google": ("translator/envoy/", "xds_server/service.py"),
-    "grpc": ("xds_server/service.py", "xds_server/feed.py"),
+    "grpc": ("xds_server/service.py", "xds_server/feed.py", "xds_server/call.py"),
     "kubernetes_asyncio": ("k8s_watch/api_server.py",),
     "opentelemetry": ("legation/telemetry/otlp.py",),
 }
