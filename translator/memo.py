@@ -13,8 +13,8 @@ turn stale only when that entry differs. For that, a stale keyed result is made 
 answered, those of a lower rank first.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast
@@ -119,7 +119,7 @@ class Cell:
         self.value: Any = None
         self.failure: Exception | None = None
         self.traceback: TracebackType | None = None  # where it failed, without those who asked again since
-        self.reads: dict[Cell, None] = {}
+        self.reads: Collection[Cell] = ()
         self.readers: dict[Cell, None] = {}
         self.stale = True
         self.running = False
@@ -134,15 +134,15 @@ class Memory:
         """Begin with nothing remembered."""
         self.runs: Counter[str] = Counter()  # how often each query ran: what the benchmarks count
         self._faults: dict[Cell, Exception] = {}  # steady queries that fail now
-        self._cells: dict[tuple[Callable[..., Any], Names], Cell] = {}
-        self._running: list[Cell] = []
+        self._cells: defaultdict[Callable[..., Any], dict[Names, Cell]] = defaultdict(dict)
+        self._running: list[tuple[Cell, dict[Cell, None]]] = []  # with what each has read so far
         self._unread: dict[Cell, None] = {}
         self._held: dict[int, list[Cell]] = {}  # stale keyed results, by rank
         self._revision = 0
 
     def __len__(self) -> int:
         """Return how many results are kept."""
-        return len(self._cells)
+        return sum(map(len, self._cells.values()))
 
     @property
     def is_asked(self) -> bool:
@@ -154,12 +154,12 @@ class Memory:
         running = self._running
         if self._held and not running:
             self.settle(world)
-        key = (question, names)
-        if (cell := self._cells.get(key)) is None:
-            cell = self._cells[key] = Cell(question, names)
+        cells = self._cells[question]
+        if (cell := cells.get(names)) is None:
+            cell = cells[names] = Cell(question, names)
         if running:
-            reader = running[-1]
-            reader.reads[cell] = None
+            reader, reads = running[-1]
+            reads[cell] = None
             cell.readers[reader] = None
         elif not cell.readers:  # asked for from outside: nothing says that it will be asked for again
             self._unread[cell] = None
@@ -171,19 +171,19 @@ class Memory:
 
     def cell(self, question: Callable[..., Any], names: Names) -> Cell:
         """Return the place where this result is kept, made on the first question."""
-        key = (question, names)
-        if (cell := self._cells.get(key)) is None:
-            cell = self._cells[key] = Cell(question, names)
+        cells = self._cells[question]
+        if (cell := cells.get(names)) is None:
+            cell = cells[names] = Cell(question, names)
         return cell
 
     def knows(self, question: Callable[..., Any], *names: Any) -> bool:
         """Say whether a result is kept."""
-        return (question, names) in self._cells
+        return names in self._cells[question]
 
     def touch(self, question: Callable[..., Any], *names: Any) -> None:
         """Say that an input may have changed: it and all that was made from it turn stale."""
         assert not self._running, "nothing is put while a query runs"
-        if (cell := self._cells.get((question, names))) is None:
+        if (cell := self._cells[question].get(names)) is None:
             return
         self._revision += 1
         self._spread([cell])
@@ -211,7 +211,7 @@ class Memory:
             cell, _ = self._unread.popitem()
             if cell.readers or cell.due is not None:
                 continue
-            self._cells.pop((cell.question, cell.names), None)
+            self._cells[cell.question].pop(cell.names, None)
             self._faults.pop(cell, None)
             self._unlink(cell, cell.reads)
 
@@ -256,23 +256,23 @@ class Memory:
 
     def _run(self, cell: Cell, world: Remembers) -> None:
         """Run the function, noting what it reads, and note whether its result differs."""
-        if before := cell.reads:
-            cell.reads = {}
+        before, reads = cell.reads, dict[Cell, None]()
         cell.verified_at = -1  # should this run be interrupted, the next question begins it again
         value: Any = None
         failure: Exception | None = None
-        self._running.append(cell)
+        self._running.append((cell, reads))
         try:
             value = cell.question.__wrapped__(world, *cell.names)  # type: ignore[attr-defined]  # put there by wraps
         except Exception as bug:  # noqa: BLE001  # kept as this cell's result: raised again for every reader
             failure = bug
         finally:
             self._running.pop()
+            cell.reads = tuple(reads)
         self.runs[cell.question.__name__] += 1
         if (otherwise := getattr(cell.question, "otherwise", None)) is not None:
             value, failure = self._endured(cell, failure, otherwise, value)
         if before:
-            self._unlink(cell, [read for read in before if read not in cell.reads])
+            self._unlink(cell, [read for read in before if read not in reads])
         if failure is not None or cell.failure is not None or cell.changed_at < 0 or value != cell.value:
             old, cell.value = cell.value, value
             cell.failure, cell.changed_at = failure, self._revision

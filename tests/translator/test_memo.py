@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from msgspec import Struct
 
-from translator.memo import Memory, Rows, Table, query, steady
+from translator.memo import Cell, Memory, Rows, Table, query, steady
 
 INPUTS = 4
 
@@ -399,13 +399,13 @@ class AnyChanges(RuleBasedStateMachine):
     def sweep(self) -> None:
         self.sheet.memory.sweep()
         needed = self.reached(self.keys)
-        kept = {place for (_, (place,)) in self.sheet.memory._cells}
+        kept = {one.names[0] for one in self.cells()}
         assert kept <= needed
         self.read = {place: reads for place, reads in self.read.items() if place in kept}
 
     @invariant()
     def nobody_reads_nothing(self) -> None:
-        cells = self.sheet.memory._cells.values()
+        cells = self.cells()
         assert all(one in read.readers for one in cells for read in one.reads)
         assert all(one in reader.reads for one in cells for reader in one.readers)
 
@@ -413,6 +413,9 @@ class AnyChanges(RuleBasedStateMachine):
         self.table.keep(frozenset(), self.sheet)
         self.sheet.memory.sweep()
         assert len(self.sheet.memory) == 0
+
+    def cells(self) -> list[Cell]:
+        return [one for cells in self.sheet.memory._cells.values() for one in cells.values()]
 
     def places(self) -> st.SearchStrategy[int]:
         return st.integers(0, INPUTS + len(self.sheet.formulas) - 1)
@@ -440,14 +443,14 @@ class AnyChanges(RuleBasedStateMachine):
                     )
 
     def reads_of(self, place: int) -> dict[int, int | type[Exception]]:
-        cells = self.sheet.memory._cells[cell, (place,)].reads
+        cells = self.sheet.memory._cells[cell][place,].reads
         return {read.names[0]: outcome(afresh, self.sheet, read.names[0]) for read in cells}
 
     def reached(self, keys: frozenset[int]) -> set[int]:
         """Return the places that these rows read at their last run, directly or not."""
         found, look = set(keys), list(keys)
         while look:
-            for read in self.sheet.memory._cells[cell, (look.pop(),)].reads:
+            for read in self.sheet.memory._cells[cell][look.pop(),].reads:
                 if read.names[0] not in found:
                     found.add(read.names[0])
                     look.append(read.names[0])
