@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from time import sleep
-from typing import TypeVar
 
 import grpc
 from envoy.service.discovery.v3 import discovery_pb2
@@ -20,14 +19,13 @@ from xds_server.hub import Hub, Seat
 from xds_server.lifetime import Lifetime, connection_options, lifetime
 from xds_server.messages import Ask, DeltaAsk, delta_frame, whole_frame
 from xds_server.report import Envoy, TurnedAway
+from xds_server.turns import Turns
 
 SERVICE = "envoy.service.discovery.v3.AggregatedDiscoveryService"
 LONGEST_ERROR = 4_096
 OWNER_ONLY = 0o177
 MOST_WAITING = 20_000  # streams that nobody has heard yet: by itself gRPC sends some away beyond a thousand
 UNTIL_BEGUN = 0.2  # seconds; to begin a handshake takes less than a thousandth of that
-AT_ONCE = 4  # conversations that are gone on with before the event loop has its turn again
-T = TypeVar("T")
 OPTIONS = (
     ("grpc.so_reuseport", 0),  # a second server on the port is a mistake to be told of
     ("grpc.max_send_message_length", -1),
@@ -168,7 +166,7 @@ class Conversations:
     def __init__(self, hub: Hub, terms: Terms) -> None:
         self._hub = hub
         self._terms = terms
-        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._turns = Turns()
         self._speaking: set[asyncio.Task[Ended | None]] = set()
 
     async def whole(self, _requests: object, call: Call) -> None:
@@ -252,13 +250,13 @@ class Conversation(Struct, frozen=True):
     call: Call
     admitted: Callable[[], Envoy | Ended]
     stays: Lifetime
-    turns: asyncio.Semaphore
+    turns: Turns
 
     async def listen(self, opening: Ask | DeltaAsk) -> Ended | None:
         """Take requests in until the client has said all, or too much."""
         heard: Said | Ended | None = Said(opening, None)
         while isinstance(heard, Said):
-            refusal = await self._in_turn(partial(self.hub.receive, self.seat, heard.ask))
+            refusal = await self.turns.do(partial(self.hub.receive, self.seat, heard.ask))
             if refusal is not None:
                 return Ended(grpc.StatusCode.RESOURCE_EXHAUSTED, refusal.reason)
             self.wake.set()
@@ -270,7 +268,7 @@ class Conversation(Struct, frozen=True):
         with suppress(grpc.aio.InternalError):  # the client went while we wrote
             while not isinstance(admitted := self.admitted(), Ended):
                 self.wake.clear()
-                while (message := await self._in_turn(partial(self._next, control_plane))) is not None:
+                while (message := await self.turns.do(partial(self._next, control_plane))) is not None:
                     await self.call.write(message)
                 if self.stays.is_over(self.hub.clock(), settled=self.seat.stream.is_settled):
                     return None
@@ -285,13 +283,6 @@ class Conversation(Struct, frozen=True):
         message = (whole_frame if self.seat.whole else delta_frame)(response, control_plane)
         self.hub.sent(self.seat, response, len(message))
         return message
-
-    async def _in_turn(self, work: Callable[[], T]) -> T:
-        """Work, and let whatever else the loop has to do go on before many others have worked as well."""
-        async with self.turns:
-            done = work()
-            await asyncio.sleep(0)
-            return done
 
     async def _doze(self) -> None:
         """Wait for news, but not for longer than until something is due without any."""

@@ -1,0 +1,58 @@
+"""Work of many conversations on one event loop: some milliseconds of it, then others have their turn."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+
+T = TypeVar("T")
+SLICE = 0.005  # seconds after which no more is begun
+
+
+class Piece(Struct, Generic[T], eq=False, frozen=True):
+    """Something to do, and whom to give what comes of it."""
+
+    work: Callable[[], T]
+    done: asyncio.Future[T]
+
+    def do(self) -> None:
+        """Do it, unless nobody waits for it any more."""
+        if self.done.done():
+            return
+        try:
+            self.done.set_result(self.work())
+        except Exception as bug:  # noqa: BLE001  # goes to whoever waits for it
+            self.done.set_exception(bug)
+
+
+class Turns:
+    """All that is to be done, in the order in which it was asked for."""
+
+    def __init__(self, at_once: float = SLICE) -> None:
+        self._at_once = at_once
+        self._waiting: deque[Piece[Any]] = deque()
+        self._is_called = False
+
+    async def do(self, work: Callable[[], T]) -> T:
+        """Have something done when its turn comes, and return what comes of it."""
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._waiting.append(Piece(work, done))
+        self._call()
+        return await done
+
+    def _call(self) -> None:
+        if self._waiting and not self._is_called:
+            self._is_called = True
+            asyncio.get_running_loop().call_soon(self._go_on)
+
+    def _go_on(self) -> None:
+        self._is_called = False
+        until = perf_counter() + self._at_once
+        while self._waiting:
+            self._waiting.popleft().do()
+            if perf_counter() >= until:
+                break
+        self._call()
