@@ -3,12 +3,13 @@
 import os
 
 import pytest
-from hypothesis import is_hypothesis_test, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 # Property tests search anew each time; only the gate, which must not differ from run to run, repeats itself.
-settings.register_profile("gate", derandomize=True)
-if os.environ.get("CI"):
-    settings.load_profile("gate")
+# How long an example takes says how busy the machine is.
+settings.register_profile("search", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("gate", settings.get_profile("search"), derandomize=True)
+settings.load_profile("gate" if os.environ.get("CI") else "search")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

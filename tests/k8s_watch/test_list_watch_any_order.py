@@ -122,5 +122,5 @@ class AnyOrder(RuleBasedStateMachine):
             self.come_to_rest()
 
 
-AnyOrder.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+AnyOrder.TestCase.settings = settings(max_examples=150, stateful_step_count=40)
 test_any_order = AnyOrder.TestCase

@@ -42,9 +42,7 @@ LONGEST_JUDGEMENT = (
     120.0  # seconds of the processor: mostly it is less than one, what grows as a square never ends
 )
 STEPS_OF_A_BYTE = 10
-seldom_slow = settings(
-    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+seldom_slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def refusals(translation: Translation) -> Iterator[tuple[str, str]]:

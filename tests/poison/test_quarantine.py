@@ -114,7 +114,7 @@ def saying(name: str, path: str, generation: int = 1) -> Object:
     return structs.replace(made, metadata=structs.replace(made.metadata, generation=generation))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.sets(st.integers(0, 8)))
 def test_of_many_changes_at_once_exactly_the_culprits_are_held_back(culprits: set[int]) -> None:
     table = Table()

@@ -13,9 +13,7 @@ from translator.objects.kinds import Object, name_of
 from translator.translate import Translator, translate
 from translator.verdict import LONGEST_MESSAGE
 
-seldom_slow = settings(
-    deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
-)
+seldom_slow = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 hostile = st.lists(admitted(), min_size=1, max_size=8)
 
 

@@ -33,7 +33,7 @@ def test_the_world_that_changes_start_from_serves_every_kind_of_resource() -> No
     }  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.lists(puts(), min_size=1, max_size=8), min_size=1, max_size=6))
 def test_any_sequence_of_changes_gives_what_a_fresh_translation_gives(batches: list[list[Put]]) -> None:
     world = World(INDEXES)

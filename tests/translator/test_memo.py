@@ -457,7 +457,7 @@ class AnyChanges(RuleBasedStateMachine):
         return found
 
 
-AnyChanges.TestCase.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+AnyChanges.TestCase.settings = settings(max_examples=150, stateful_step_count=30)
 test_any_changes_give_what_a_fresh_start_gives = AnyChanges.TestCase
 
 

@@ -154,5 +154,5 @@ class AnyMoves(RuleBasedStateMachine):
         self.house.memory.sweep()
 
 
-AnyMoves.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+AnyMoves.TestCase.settings = settings(max_examples=60, stateful_step_count=30)
 TestAnyMoves = AnyMoves.TestCase

@@ -54,8 +54,8 @@ UNDEMANDING = tuple(
         ("System", {"legation.dev/verification-mode": "SkipHostname"}),
     )
 )
-over_random_worlds = settings(max_examples=60, deadline=None)
-over_many_worlds = settings(max_examples=200, deadline=None)
+over_random_worlds = settings(max_examples=60)
+over_many_worlds = settings(max_examples=200)
 
 
 class Snapshot:

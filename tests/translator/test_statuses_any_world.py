@@ -47,7 +47,7 @@ def lists(status: Status) -> Iterator[tuple[Condition, ...]]:
             yield from (each.conditions for each in status.listeners)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(worlds())
 def test_every_status_is_one_that_the_api_server_takes(world: World) -> None:
     for status in translate(world).statuses.values():

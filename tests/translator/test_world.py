@@ -260,7 +260,7 @@ class AnyShops(RuleBasedStateMachine):
         return tuple(sorted(name for name, shop in self.shops.items() if key in index.keys(shop)))
 
 
-AnyShops.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+AnyShops.TestCase.settings = settings(max_examples=60, stateful_step_count=25)
 test_any_sequence_of_puts_leaves_what_was_put = AnyShops.TestCase
 
 

@@ -235,7 +235,7 @@ async def test_a_stream_is_told_why_it_ends_though_it_has_not_read_what_came_fir
 
 @pytest.mark.rule(69)
 @given(raw=st.binary(max_size=300), method=st.sampled_from([WHOLE, DELTA]), opened=st.booleans())
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_no_bytes_make_a_stream_end_without_a_reason(
     server: Served, raw: bytes, method: str, *, opened: bool
 ) -> None:

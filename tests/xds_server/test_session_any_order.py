@@ -133,5 +133,5 @@ class AnyOrder(RuleBasedStateMachine):
         assert self.envoy.faults == []
 
 
-AnyOrder.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+AnyOrder.TestCase.settings = settings(max_examples=60, stateful_step_count=40)
 test_any_order = AnyOrder.TestCase

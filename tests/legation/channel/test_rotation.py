@@ -54,7 +54,7 @@ def renewed(before: State | None, now: datetime) -> State:
     return State(now, roots, tuple(renewed_leaf(leaf, who, roots, now, TERMS) for leaf, who in pairs))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.integers(10, 23 * 60), min_size=60, max_size=160))
 def test_whatever_is_valid_is_believed_by_everybody(minutes: list[int]) -> None:
     """Somebody looks at least once a day, and a bundle may be a day old where it is used."""
@@ -76,7 +76,7 @@ def test_whatever_is_valid_is_believed_by_everybody(minutes: list[int]) -> None:
 
 
 @given(st.lists(st.integers(0, 100), min_size=2, max_size=12))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_after_any_absence_everything_fits_together_again(days: list[int]) -> None:
     now, state = START, None
     for absent in days:

@@ -478,7 +478,7 @@ def told(gateway: str, backend: str, strength: Strength | None) -> list[tuple[ob
     return [(gateway, backend, strength.grade, strength.names, strength.pins)] if strength else []
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.lists(puts(), min_size=1, max_size=4), min_size=1, max_size=5))
 def test_after_any_changes_the_records_lead_from_what_was_proved_to_what_is(
     batches: list[list[worlds.Put]],

@@ -61,7 +61,7 @@ def test_a_check_finds_what_its_case_shows(check: str) -> None:
     assert sorted(map(as_written, found)) == sorted(promised(case))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(worlds())
 def test_whatever_is_written_can_be_advised_of_and_leaves_nothing_behind(world: World) -> None:
     translator = Translator(world)

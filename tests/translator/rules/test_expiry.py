@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.pki import Authority
@@ -32,7 +32,6 @@ def said(world: World) -> tuple[object, ...]:
     return judge(world, OWNER.name), trust_bundle(world, OWNER.name), expiring(world, OWNER)
 
 
-@settings(deadline=None)
 @given(st.lists(DAYS, min_size=1, max_size=12))
 def test_a_clock_that_goes_anywhere_gives_what_a_fresh_look_gives(days: list[float]) -> None:
     world = world_of(BUNDLE, policy("tls", "pay"))
