@@ -314,6 +314,24 @@ def test_what_goes_waits_along_a_chain_for_the_route_at_its_end_and_no_longer() 
     assert not any(fence.holds_back(each, is_there=False) for each in (key(policy), roots))
 
 
+def test_a_certificate_that_goes_waits_until_the_gateway_that_shows_it_was_asked_about() -> None:
+    showing = read(
+        alter(GATEWAY, "protocol: HTTP}", "protocol: HTTPS, tls: {certificateRefs: [{name: edge}]}}")
+    )
+    secret, shown = (Secret, Name("infra", "edge")), Secret(TracedMeta("edge", "infra"))
+    fence = serving()
+    for about, thing in ((secret, shown), (key(showing), showing)):
+        fence.note(about, thing)
+        settle(fence)
+        fence.hand_on(about, thing)
+    fence.note(secret, None)
+    assert fence.doubt is not None
+    assert key(showing) in fence.doubt.about
+    assert fence.holds_back(secret, is_there=False)
+    settle(fence)
+    assert not fence.holds_back(secret, is_there=False)
+
+
 def test_what_goes_does_not_wait_for_what_was_noted_since() -> None:
     fence = serving(SERVICE, ROUTE)
     secret = (Secret, Name("infra", "edge"))
