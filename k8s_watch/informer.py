@@ -96,6 +96,11 @@ class Informer(Generic[T]):
         """In which version an object was told last; None if it is not there."""
         return next((found for each in self._machines.values() if (found := each.version(name))), None)
 
+    def versions(self, namespace: str) -> Mapping[ObjectName, str]:
+        """In which versions the objects of a namespace were told last; of all where it is empty."""
+        found = (each.versions(namespace) for each in self._machines.values())
+        return {name: version for some in found for name, version in some.items()}
+
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until something holds of what was told."""
         while not holds():

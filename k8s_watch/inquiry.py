@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Generic, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from k8s_watch.answers import Failed, Found
@@ -19,7 +20,14 @@ T = TypeVar("T")
 ANSWERS = 10.0  # seconds within which a server that is well answers
 CATCHES_UP = 1.0  # seconds in which a watch that is well tells what there is
 
-Versions = Mapping[ObjectName, str | None]  # none of what is not there
+
+class Left(Struct, frozen=True):
+    """What is not there, and in which version it was told before the server said so, if it was."""
+
+    version: str | None
+
+
+Versions = Mapping[ObjectName, str | Left]
 
 
 class Inquiry(Generic[T]):
@@ -56,18 +64,18 @@ class Inquiry(Generic[T]):
     def _lacks(self, found: Versions) -> bool:
         return any(not self._has(*each) for each in found.items())
 
-    def _has(self, name: ObjectName, version: str | None) -> bool:
+    def _has(self, name: ObjectName, found: str | Left) -> bool:
         """Say whether an object was told in this version or in a later one, or was told to be gone."""
         told = self._informer.version(name)
-        if version is None or told is None:
-            return version is told
-        return told == version or is_older(version, told)
+        if isinstance(found, Left):
+            return told is None or told != found.version  # it may be there again
+        return told is not None and (told == found or is_older(found, told))
 
     async def _find(self, names: Collection[ObjectName]) -> Versions | Failed:
         api_version = await self._api_version()
         if not isinstance(api_version, str):
             return api_version or {}
-        versions: dict[ObjectName, str | None] = {}
+        versions: dict[ObjectName, str | Left] = {}
         answers = (self._ask(api_version, each) for each in self._places(names))
         for found in await asyncio.gather(*answers):
             if isinstance(found, Failed):
@@ -95,15 +103,17 @@ class Inquiry(Generic[T]):
 
     async def _get(self, where: Where, name: ObjectName) -> Versions | Failed:
         """Ask about one object; where single ones may not be read, nothing can be waited for."""
+        told = self._informer.version(name)
         found = await self._reader.get(where, name)
         if not isinstance(found, Failed):
             return {found.name: found.version}
         if found.code == NOT_FOUND:
-            return {name: None}
+            return {name: Left(told)}
         return {} if found.code == FORBIDDEN else found
 
     async def _list(self, where: Where) -> Versions | Failed:
-        versions: dict[ObjectName, str] = {}
+        known = self._informer.versions(where.namespace)
+        versions: dict[ObjectName, str | Left] = {name: Left(told) for name, told in known.items()}
         ask = List()
         while True:
             page = await self._reader.page(where, ask)

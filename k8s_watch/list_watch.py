@@ -13,7 +13,7 @@ on. It holds no objects, only their versions. What it keeps to:
 
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from msgspec import Raw, Struct
 
@@ -122,6 +122,11 @@ class ListWatch:
     def version(self, name: ObjectName) -> str | None:
         """In which version an object was told last; None if it is not there."""
         return self._held.get(name)
+
+    def versions(self, namespace: str) -> Mapping[ObjectName, str]:
+        """In which versions the objects of a namespace were told last; of all where it is empty."""
+        held = self._held
+        return {name: held[name] for name in held if namespace in ("", name.namespace)}
 
     def receive(self, got: Received) -> list[Change[Raw]]:
         """Take in what came of `next`, which is then the next thing to do."""

@@ -197,7 +197,7 @@ def _fewer(names: set[Name]) -> set[Name]:
         whole, single = whole | {Name(each.namespace, "") for each in single}, set()
     if len(whole) > MOST_APART or Name("", "") in whole:
         whole = {Name("", "")}
-    return whole | single  # only who is asked about by name is known to be gone
+    return whole | single
 
 
 def governed(before: Object | None, thing: Object) -> frozenset[str]:

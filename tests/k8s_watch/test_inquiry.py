@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
+import pytest
 import pytest_asyncio
 
 from k8s_watch.answers import Failed
@@ -70,6 +71,20 @@ async def test_a_watch_that_keeps_something_to_itself_is_begun_anew_where_it_was
         assert await inquiry.is_told(EVERYWHERE)
         assert inquiry.failure is None
         assert informer.lists == 1
+
+
+@pytest.mark.parametrize("names", [wholly("farm", "shop"), EVERYWHERE], ids=["namespaces", "everywhere"])
+async def test_what_went_is_waited_for_though_a_list_does_not_name_it(
+    api: FaultyApi, tmp_path: Path, names: list[ObjectName]
+) -> None:
+    await api.put("b", namespace="farm", size=2)
+    async with watching(api, tmp_path) as (informer, inquiry):
+        await api.hush("widgets")
+        await api.delete("a")
+        assert await inquiry.is_told(wholly("farm"))
+        assert not await inquiry.is_told(names)
+        await eventually(lambda: informer.held == 1)
+        assert await inquiry.is_told(names)
 
 
 async def test_an_older_version_is_not_the_one_that_is_there(api: FaultyApi, tmp_path: Path) -> None:
