@@ -51,8 +51,10 @@ class Turns:
     def _go_on(self) -> None:
         self._is_called = False
         until = perf_counter() + self._at_once
-        while self._waiting:
-            self._waiting.popleft().do()
-            if perf_counter() >= until:
-                break
-        self._call()
+        try:
+            while self._waiting:
+                self._waiting.popleft().do()
+                if perf_counter() >= until:
+                    break
+        finally:
+            self._call()
