@@ -98,8 +98,8 @@ class Informer(Generic[T]):
 
     def versions(self, namespace: str) -> Mapping[ObjectName, str]:
         """In which versions the objects of a namespace were told last; of all where it is empty."""
-        found = (each.versions(namespace) for each in self._machines.values())
-        return {name: version for some in found for name, version in some.items()}
+        told = (each for machine in self._machines.values() for each in machine.versions.items())
+        return {name: version for name, version in told if namespace in ("", name.namespace)}
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until something holds of what was told."""

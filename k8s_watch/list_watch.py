@@ -123,10 +123,10 @@ class ListWatch:
         """In which version an object was told last; None if it is not there."""
         return self._held.get(name)
 
-    def versions(self, namespace: str) -> Mapping[ObjectName, str]:
-        """In which versions the objects of a namespace were told last; of all where it is empty."""
-        held = self._held
-        return {name: held[name] for name in held if namespace in ("", name.namespace)}
+    @property
+    def versions(self) -> Mapping[ObjectName, str]:
+        """In which versions objects that are there were told last."""
+        return self._held
 
     def receive(self, got: Received) -> list[Change[Raw]]:
         """Take in what came of `next`, which is then the next thing to do."""

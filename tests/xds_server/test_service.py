@@ -404,18 +404,18 @@ async def test_a_socket_file_is_its_owners_alone(tmp_path: Path) -> None:
 async def test_many_envoys_with_much_to_do_leave_others_their_turn() -> None:
     """Whoever comes meanwhile is served after a few of them, and not after all."""
     async with served() as server:
-        server.publish(cds={f"c{number}": cluster("v1") for number in range(500)})
+        server.publish(cds={f"c{number}": cluster("v1") for number in range(2_000)})
         calls = [server.call(DELTA) for _ in range(50)]
         for call in calls:
             await call.say(CDS)
             await call.say(CDS, nonce=(await call.hear()).nonce)
         await eventually(lambda: sum(isinstance(each, Accepted) for each in server.reports) == 50)
-        server.publish(cds={f"c{number}": cluster("v2") for number in range(500)})
+        server.publish(cds={f"c{number}": cluster("v2") for number in range(2_000)})
         turns = list[int]()
         while (before := len(sent(server))) < 100:
             await asyncio.sleep(0)
             turns.append(len(sent(server)) - before)
-        assert max(turns) < 50
+        assert max(turns) < 10
         assert sum(turns) == 50
 
 

@@ -44,7 +44,6 @@ class Leg(Struct, frozen=True):
     session: Cookie | Header | None = None
 
 
-@lru_cache(maxsize=ALIKE)
 def legs(forward: Forward) -> tuple[Leg, ...]:
     """Return the shares of requests that all get the same."""
     return tuple([
