@@ -13,7 +13,7 @@ turn stale only when that entry differs. For that, a stale keyed result is made 
 answered, those of a lower rank first.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import wraps
 from types import TracebackType
@@ -92,16 +92,39 @@ def keyed(
     return decorate
 
 
+class Results(dict[Names, "Cell"]):
+    """All that one memory remembers of one query, and what has to be known of the query for that."""
+
+    __slots__ = ("function", "otherwise", "question", "rank", "runs")
+
+    def __init__(self, question: Callable[..., Any]) -> None:
+        """Begin without results."""
+        super().__init__()
+        self.question = question
+        self.function: Callable[..., Any] = question.__wrapped__  # type: ignore[attr-defined]  # put there by wraps
+        self.rank: int | None = getattr(question, "rank", None)  # of a keyed query
+        self.otherwise: Callable[..., Any] | None = getattr(question, "otherwise", None)  # of a steady one
+        self.runs = 0
+
+
+class Questions(dict[Callable[..., Any], Results]):
+    """Results by query, of every query that was ever asked."""
+
+    def __missing__(self, question: Callable[..., Any]) -> Results:
+        """Begin with a query that was not asked before."""
+        made = self[question] = Results(question)
+        return made
+
+
 class Cell:
     """One remembered result: what it read, who read it, and when it last differed."""
 
     __slots__ = (
+        "asked",
         "changed_at",
         "due",
         "failure",
         "names",
-        "question",
-        "rank",
         "readers",
         "reads",
         "running",
@@ -111,10 +134,9 @@ class Cell:
         "verified_at",
     )
 
-    def __init__(self, question: Callable[..., Any], names: Names) -> None:
+    def __init__(self, asked: Results, names: Names) -> None:
         """Begin without a result: stale, so that the first question computes it."""
-        self.question = question
-        self.rank: int | None = getattr(question, "rank", None)
+        self.asked = asked
         self.names = names
         self.value: Any = None
         self.failure: Exception | None = None
@@ -132,9 +154,8 @@ class Memory:
 
     def __init__(self) -> None:
         """Begin with nothing remembered."""
-        self.runs: Counter[str] = Counter()  # how often each query ran: what the benchmarks count
         self._faults: dict[Cell, Exception] = {}  # steady queries that fail now
-        self._cells: defaultdict[Callable[..., Any], dict[Names, Cell]] = defaultdict(dict)
+        self._asked = Questions()
         self._running: list[tuple[Cell, dict[Cell, None]]] = []  # with what each has read so far
         self._unread: dict[Cell, None] = {}
         self._held: dict[int, list[Cell]] = {}  # stale keyed results, by rank
@@ -142,7 +163,15 @@ class Memory:
 
     def __len__(self) -> int:
         """Return how many results are kept."""
-        return sum(map(len, self._cells.values()))
+        return sum(map(len, self._asked.values()))
+
+    @property
+    def runs(self) -> Counter[str]:
+        """Say how often each query ran: what the benchmarks count."""
+        runs = Counter[str]()
+        for question, asked in self._asked.items():
+            runs[question.__name__] += asked.runs
+        return +runs
 
     @property
     def is_asked(self) -> bool:
@@ -154,9 +183,9 @@ class Memory:
         running = self._running
         if self._held and not running:
             self.settle(world)
-        cells = self._cells[question]
-        if (cell := cells.get(names)) is None:
-            cell = cells[names] = Cell(question, names)
+        asked = self._asked[question]
+        if (cell := asked.get(names)) is None:
+            cell = asked[names] = Cell(asked, names)
         if running:
             reader, reads = running[-1]
             reads[cell] = None
@@ -171,19 +200,19 @@ class Memory:
 
     def cell(self, question: Callable[..., Any], names: Names) -> Cell:
         """Return the place where this result is kept, made on the first question."""
-        cells = self._cells[question]
-        if (cell := cells.get(names)) is None:
-            cell = cells[names] = Cell(question, names)
+        asked = self._asked[question]
+        if (cell := asked.get(names)) is None:
+            cell = asked[names] = Cell(asked, names)
         return cell
 
     def knows(self, question: Callable[..., Any], *names: Any) -> bool:
         """Say whether a result is kept."""
-        return names in self._cells[question]
+        return names in self._asked[question]
 
     def touch(self, question: Callable[..., Any], *names: Any) -> None:
         """Say that an input may have changed: it and all that was made from it turn stale."""
         assert not self._running, "nothing is put while a query runs"
-        if (cell := self._cells[question].get(names)) is None:
+        if (cell := self._asked[question].get(names)) is None:
             return
         self._revision += 1
         self._spread([cell])
@@ -198,7 +227,7 @@ class Memory:
 
     def faults(self) -> dict[tuple[str, Names], Exception]:
         """Say which steady queries fail, each with its names."""
-        return {(cell.question.__name__, cell.names): bug for cell, bug in self._faults.items()}
+        return {(cell.asked.question.__name__, cell.names): bug for cell, bug in self._faults.items()}
 
     def release(self, cell: Cell) -> None:
         """Let go of a result that a table kept; it is forgotten unless something else reads it."""
@@ -211,7 +240,7 @@ class Memory:
             cell, _ = self._unread.popitem()
             if cell.readers or cell.due is not None:
                 continue
-            self._cells[cell.question].pop(cell.names, None)
+            cell.asked.pop(cell.names, None)
             self._faults.pop(cell, None)
             self._unlink(cell, cell.reads)
 
@@ -224,60 +253,64 @@ class Memory:
             cell.stale = True
             if cell.due is not None:
                 cell.due.add(cell.names)
-            if cell.rank is None:
+            if (rank := cell.asked.rank) is None:
                 turned.extend(cell.readers)
             else:
-                self._held.setdefault(cell.rank, []).append(cell)
+                self._held.setdefault(rank, []).append(cell)
 
     def _refresh(self, cell: Cell, world: Remembers) -> None:
         """Make a stale cell fresh, running it only if what it read has changed."""
-        if cell.running:
-            message = f"{cell.question.__name__}{cell.names} asks for itself"
-            raise RecursionError(message)
-        cell.running = True
-        try:
-            if not cell.reads or cell.verified_at < 0 or self._has_moved(cell, world):
-                self._run(cell, world)
-        finally:
-            cell.running = False
+        if not cell.reads or cell.verified_at < 0 or self._has_moved(cell, world):
+            self._run(cell, world)
         cell.verified_at = self._revision
         cell.stale = False
 
     def _has_moved(self, cell: Cell, world: Remembers) -> bool:
         """Refresh what the cell read last time, in the same order, up to the first value that differs."""
-        for read in cell.reads:
-            if read.running:  # a circle: a run meets it again, and keeps that failure as its result
-                return True
-            if read.stale:
-                self._refresh(read, world)
-            if read.changed_at > cell.verified_at:
-                return True
+        if cell.running:
+            raise _circle(cell)
+        cell.running = True
+        try:
+            for read in cell.reads:
+                if read.running:  # a circle: a run meets it again, and keeps that failure as its result
+                    return True
+                if read.stale:
+                    self._refresh(read, world)
+                if read.changed_at > cell.verified_at:
+                    return True
+        finally:
+            cell.running = False
         return False
 
     def _run(self, cell: Cell, world: Remembers) -> None:
         """Run the function, noting what it reads, and note whether its result differs."""
-        before, reads = cell.reads, dict[Cell, None]()
+        asked, before = cell.asked, cell.reads
+        reads: dict[Cell, None] = {}
         cell.verified_at = -1  # should this run be interrupted, the next question begins it again
         value: Any = None
         failure: Exception | None = None
+        if cell.running:
+            raise _circle(cell)
+        cell.running = True
         self._running.append((cell, reads))
         try:
-            value = cell.question.__wrapped__(world, *cell.names)  # type: ignore[attr-defined]  # put there by wraps
+            value = asked.function(world, *cell.names)
         except Exception as bug:  # noqa: BLE001  # kept as this cell's result: raised again for every reader
             failure = bug
         finally:
             self._running.pop()
+            cell.running = False
             cell.reads = tuple(reads)
-        self.runs[cell.question.__name__] += 1
-        if (otherwise := getattr(cell.question, "otherwise", None)) is not None:
-            value, failure = self._endured(cell, failure, otherwise, value)
+        asked.runs += 1
+        if asked.otherwise is not None:
+            value, failure = self._endured(cell, failure, asked.otherwise, value)
         if before:
             self._unlink(cell, [read for read in before if read not in reads])
         if failure is not None or cell.failure is not None or cell.changed_at < 0 or value != cell.value:
             old, cell.value = cell.value, value
             cell.failure, cell.changed_at = failure, self._revision
             cell.traceback = failure.__traceback__ if failure else None
-            if cell.rank is not None:
+            if asked.rank is not None:
                 self._spread([reader for reader in cell.readers if _concerns(reader, cell, old)])
 
     def _endured(
@@ -297,11 +330,16 @@ class Memory:
                 self._unread[read] = None
 
 
+def _circle(cell: Cell) -> RecursionError:
+    """Say which query asks for itself."""
+    return RecursionError(f"{cell.asked.question.__name__}{cell.names} asks for itself")
+
+
 def _concerns(reader: Cell, cell: Cell, old: Mapping[Any, Any] | None) -> bool:
     """Say whether a change of a keyed result is one to a reader of it."""
     if reader.running:  # it is being made from the new one
         return False
-    if reader.question is not cell.question.at or cell.value is None or old is None:  # type: ignore[attr-defined]  # keyed
+    if reader.asked.question is not cell.asked.question.at or cell.value is None or old is None:  # type: ignore[attr-defined]  # keyed
         return True
     key = reader.names[0]
     return bool(cell.value.get(key) != old.get(key))

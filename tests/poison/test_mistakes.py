@@ -162,7 +162,7 @@ def unbroken(mark: str) -> Translation:
 
 def _asked_before(world: World, query: Query) -> list[tuple[Any, ...]]:
     """Return what a query was asked about."""
-    return list(world.memory._cells[query])
+    return list(world.memory._asked[query])
 
 
 @pytest.mark.parametrize(("name", "query"), queries())

@@ -50,7 +50,7 @@ class Seen(Struct, frozen=True):
 
     def refusals(self) -> Iterator[tuple[Refused, frozenset[Ref]]]:
         """Yield every refusal that anything was made of, with the objects that it is about."""
-        for cell in chain.from_iterable(each.values() for each in self.world.memory._cells.values()):
+        for cell in chain.from_iterable(each.values() for each in self.world.memory._asked.values()):
             yield from ((each, subjects(cell)) for each in refused_in(cell.value))
 
     def knows(self, refs: frozenset[Ref]) -> bool:

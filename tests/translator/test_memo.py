@@ -415,7 +415,7 @@ class AnyChanges(RuleBasedStateMachine):
         assert len(self.sheet.memory) == 0
 
     def cells(self) -> list[Cell]:
-        return [one for cells in self.sheet.memory._cells.values() for one in cells.values()]
+        return [one for cells in self.sheet.memory._asked.values() for one in cells.values()]
 
     def places(self) -> st.SearchStrategy[int]:
         return st.integers(0, INPUTS + len(self.sheet.formulas) - 1)
@@ -443,14 +443,14 @@ class AnyChanges(RuleBasedStateMachine):
                     )
 
     def reads_of(self, place: int) -> dict[int, int | type[Exception]]:
-        cells = self.sheet.memory._cells[cell][place,].reads
+        cells = self.sheet.memory._asked[cell][place,].reads
         return {read.names[0]: outcome(afresh, self.sheet, read.names[0]) for read in cells}
 
     def reached(self, keys: frozenset[int]) -> set[int]:
         """Return the places that these rows read at their last run, directly or not."""
         found, look = set(keys), list(keys)
         while look:
-            for read in self.sheet.memory._cells[cell][look.pop(),].reads:
+            for read in self.sheet.memory._asked[cell][look.pop(),].reads:
                 if read.names[0] not in found:
                     found.add(read.names[0])
                     look.append(read.names[0])
