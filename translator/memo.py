@@ -95,7 +95,7 @@ def keyed(
 class Results(dict[Names, "Cell"]):
     """All that one memory remembers of one query, and what has to be known of the query for that."""
 
-    __slots__ = ("function", "otherwise", "question", "rank", "runs")
+    __slots__ = ("function", "is_plain", "otherwise", "question", "rank", "runs")
 
     def __init__(self, question: Callable[..., Any]) -> None:
         """Begin without results."""
@@ -104,6 +104,7 @@ class Results(dict[Names, "Cell"]):
         self.function: Callable[..., Any] = question.__wrapped__  # type: ignore[attr-defined]  # put there by wraps
         self.rank: int | None = getattr(question, "rank", None)  # of a keyed query
         self.otherwise: Callable[..., Any] | None = getattr(question, "otherwise", None)  # of a steady one
+        self.is_plain = self.rank is None and self.otherwise is None
         self.runs = 0
 
 
@@ -260,6 +261,9 @@ class Memory:
 
     def _refresh(self, cell: Cell, world: Remembers) -> None:
         """Make a stale cell fresh, running it only if what it read has changed."""
+        if cell.running:
+            message = f"{cell.asked.question.__name__}{cell.names} asks for itself"
+            raise RecursionError(message)
         if not cell.reads or cell.verified_at < 0 or self._has_moved(cell, world):
             self._run(cell, world)
         cell.verified_at = self._revision
@@ -267,8 +271,6 @@ class Memory:
 
     def _has_moved(self, cell: Cell, world: Remembers) -> bool:
         """Refresh what the cell read last time, in the same order, up to the first value that differs."""
-        if cell.running:
-            raise _circle(cell)
         cell.running = True
         try:
             for read in cell.reads:
@@ -283,15 +285,13 @@ class Memory:
         return False
 
     def _run(self, cell: Cell, world: Remembers) -> None:
-        """Run the function, noting what it reads, and note whether its result differs."""
+        """Run the function, noting what it reads."""
         asked, before = cell.asked, cell.reads
         reads: dict[Cell, None] = {}
+        cell.running = True
         cell.verified_at = -1  # should this run be interrupted, the next question begins it again
         value: Any = None
         failure: Exception | None = None
-        if cell.running:
-            raise _circle(cell)
-        cell.running = True
         self._running.append((cell, reads))
         try:
             value = asked.function(world, *cell.names)
@@ -302,15 +302,22 @@ class Memory:
             cell.running = False
             cell.reads = tuple(reads)
         asked.runs += 1
-        if asked.otherwise is not None:
-            value, failure = self._endured(cell, failure, asked.otherwise, value)
         if before:
             self._unlink(cell, [read for read in before if read not in reads])
+        if cell.changed_at < 0 and failure is None and asked.is_plain:  # as most results come about
+            cell.value, cell.changed_at = value, self._revision
+        else:
+            self._take(cell, value, failure)
+
+    def _take(self, cell: Cell, value: Any, failure: Exception | None) -> None:
+        """Note whether a result differs from the one before, and whom that concerns."""
+        if cell.asked.otherwise is not None:
+            value, failure = self._endured(cell, failure, cell.asked.otherwise, value)
         if failure is not None or cell.failure is not None or cell.changed_at < 0 or value != cell.value:
             old, cell.value = cell.value, value
             cell.failure, cell.changed_at = failure, self._revision
             cell.traceback = failure.__traceback__ if failure else None
-            if asked.rank is not None:
+            if cell.asked.rank is not None:
                 self._spread([reader for reader in cell.readers if _concerns(reader, cell, old)])
 
     def _endured(
@@ -328,11 +335,6 @@ class Memory:
             read.readers.pop(cell, None)
             if not read.readers:
                 self._unread[read] = None
-
-
-def _circle(cell: Cell) -> RecursionError:
-    """Say which query asks for itself."""
-    return RecursionError(f"{cell.asked.question.__name__}{cell.names} asks for itself")
 
 
 def _concerns(reader: Cell, cell: Cell, old: Mapping[Any, Any] | None) -> bool:
