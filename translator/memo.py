@@ -157,7 +157,7 @@ class Memory:
         """Begin with nothing remembered."""
         self._faults: dict[Cell, Exception] = {}  # steady queries that fail now
         self._asked = Questions()
-        self._running: list[tuple[Cell, dict[Cell, None]]] = []  # with what each has read so far
+        self._running: list[Cell] = []
         self._unread: dict[Cell, None] = {}
         self._held: dict[int, list[Cell]] = {}  # stale keyed results, by rank
         self._revision = 0
@@ -188,8 +188,8 @@ class Memory:
         if (cell := asked.get(names)) is None:
             cell = asked[names] = Cell(asked, names)
         if running:
-            reader, reads = running[-1]
-            reads[cell] = None
+            reader = running[-1]
+            reader.reads[cell] = None  # type: ignore[index]  # a dict while it runs
             cell.readers[reader] = None
         elif not cell.readers:  # asked for from outside: nothing says that it will be asked for again
             self._unread[cell] = None
@@ -288,11 +288,12 @@ class Memory:
         """Run the function, noting what it reads."""
         asked, before = cell.asked, cell.reads
         reads: dict[Cell, None] = {}
+        cell.reads = reads
         cell.running = True
         cell.verified_at = -1  # should this run be interrupted, the next question begins it again
         value: Any = None
         failure: Exception | None = None
-        self._running.append((cell, reads))
+        self._running.append(cell)
         try:
             value = asked.function(world, *cell.names)
         except Exception as bug:  # noqa: BLE001  # kept as this cell's result: raised again for every reader

@@ -4,7 +4,7 @@ Names, fingerprints and pins only: no key, and no certificate, is ever part of i
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from enum import StrEnum
@@ -135,6 +135,7 @@ class Touched(NamedTuple):
     objects: Mapping[Ref, Put]
     leading: frozenset[Ref]  # the first of those that lead to any backend
     naming: Mapping[Ref, frozenset[Ref]]  # routes, by each backend that they name
+    above: Mapping[str, tuple[Ref, ...]]  # Gateways, with what has a say in each
 
 
 def changed(
@@ -143,8 +144,14 @@ def changed(
     """Say of each change whose it is and why it came about."""
     if not hops:
         return ()
-    touched = _touched(batch)
-    return tuple(_changed(world, each, touched, at) for each in hops)
+    touched = _touched(batch, {name: _above(world, name) for name in {each.gateway for each in hops}})
+    causes = [_cause(world, each, touched) for each in hops]
+    named = {ref for _, because in causes for ref in because}
+    edits = {ref: _edit(ref, touched.objects[ref]) for ref in named}
+    return tuple(
+        _changed(world, each, why, tuple(edits[ref] for ref in sorted(because)[:MOST_CAUSES]), at)
+        for each, (why, because) in zip(hops, causes, strict=True)
+    )
 
 
 def beginning(hops: Iterable[Hop], at: datetime) -> tuple[Began | Weak, ...]:
@@ -165,7 +172,7 @@ def read_line(written: bytes) -> Record:
     return msgspec.json.decode(written, type=Changed | Began | Weak)
 
 
-def _touched(batch: Iterable[object]) -> Touched:
+def _touched(batch: Iterable[object], above: Mapping[str, tuple[Ref, ...]]) -> Touched:
     objects = {Ref(each.kind.__name__, each.name): each for each in batch if isinstance(each, Put)}
     naming: defaultdict[Ref, set[Ref]] = defaultdict(set)
     for ref, put in objects.items():
@@ -173,17 +180,17 @@ def _touched(batch: Iterable[object]) -> Touched:
             for target in targets(put.thing):
                 naming[target].add(ref)
     leading = (each for each in objects if each.kind in LEADING)
-    return Touched(objects, _first(leading), {target: _first(refs) for target, refs in naming.items()})
+    first = {target: _first(refs) for target, refs in naming.items()}
+    return Touched(objects, _first(leading), first, above)
 
 
 def _first(refs: Iterable[Ref]) -> frozenset[Ref]:
     return frozenset(nsmallest(MOST_CAUSES, refs))
 
 
-def _changed(world: World, hop: HopChange, touched: Touched, at: datetime) -> Changed:
+def _changed(world: World, hop: HopChange, why: Cause, because: tuple[Edit, ...], at: datetime) -> Changed:
     said = hop.after or hop.before
     assert said is not None, f"{hop.cluster} neither was nor is"
-    why, because = _cause(world, hop, touched)
     word = _word(*(each.proof for each in (hop.after, hop.before) if each))
     return Changed(
         at=at,
@@ -194,7 +201,7 @@ def _changed(world: World, hop: HopChange, touched: Touched, at: datetime) -> Ch
         before=_proved(hop.before),
         after=_proved(hop.after),
         why=why,
-        because=tuple(_edit(each, touched.objects[each]) for each in sorted(because)[:MOST_CAUSES]),
+        because=because,
     )
 
 
@@ -260,7 +267,7 @@ def _cause(world: World, hop: HopChange, touched: Touched) -> tuple[Cause, Abstr
     objects = touched.objects.keys()
     if before is None or after is None:
         why = Cause.REACHED if before is None else Cause.NO_LONGER_REACHED
-        return why, _leading(world, hop, touched, owner) | (objects & {owner})
+        return why, _leading(hop, touched, owner) | (objects & {owner})
     policies = frozenset(_policy_ref(each.proof.policy) for each in (before, after) if each.proof.policy)
     if before.proof.policy != after.proof.policy:
         return _succession(before.proof.policy, after.proof.policy), objects & (policies | {owner})
@@ -268,38 +275,37 @@ def _cause(world: World, hop: HopChange, touched: Touched) -> tuple[Cause, Abstr
         Cause.POLICY_CHANGED: objects & policies,
         Cause.CA_CHANGED: objects & _holders(world, policies, owner),
         Cause.BACKEND_CHANGED: objects & {owner},
-        Cause.PERMISSION_CHANGED: objects & _permitting(world, hop, owner),
+        Cause.PERMISSION_CHANGED: objects & _permitting(touched.above[hop.gateway], owner),
     }
     found = next(((why, because) for why, because in explanations.items() if because), None)
     return found or (Cause.TIME_PASSED, frozenset())
 
 
-def _leading(world: World, hop: HopChange, touched: Touched, owner: Ref) -> AbstractSet[Ref]:
+def _leading(hop: HopChange, touched: Touched, owner: Ref) -> AbstractSet[Ref]:
     """Name what leads this way; what is gone may have led anywhere, so then it is whatever may have."""
     grants = {
         ref
         for ref in touched.leading
         if (ref.kind, ref.name.namespace) == ("ReferenceGrant", owner.name.namespace)
     }
-    its = touched.objects.keys() & set(_above(world, hop))
+    its = {each for each in touched.above[hop.gateway] if each in touched.objects}
     return touched.naming.get(owner, frozenset()) | its | grants or touched.leading
 
 
-def _permitting(world: World, hop: HopChange, owner: Ref) -> frozenset[Ref]:
+def _permitting(above: tuple[Ref, ...], owner: Ref) -> frozenset[Ref]:
     """Name the objects that may permit a Gateway to prove less of the backends of a namespace."""
-    return frozenset((*_above(world, hop), Ref("Namespace", Name("", owner.name.namespace))))
+    return frozenset((*above, Ref("Namespace", Name("", owner.name.namespace))))
 
 
-def _above(world: World, hop: HopChange) -> Iterator[Ref]:
+def _above(world: World, title: str) -> tuple[Ref, ...]:
     """Name a Gateway, its class, and the parameters of both."""
-    name = Name(*hop.gateway.split("/", 1))
-    yield Ref("Gateway", name)
-    if gateway := world.standing(Gateway, name):
-        of = Name("", gateway.spec.gateway_class_name)
-        yield Ref("GatewayClass", of)
-        yield from (
-            Ref("GatewayParameters", each) for each in referred(gateway, world.standing(GatewayClass, of))
-        )
+    name = Name(*title.split("/", 1))
+    itself = Ref("Gateway", name)
+    if (gateway := world.standing(Gateway, name)) is None:
+        return (itself,)
+    of = Name("", gateway.spec.gateway_class_name)
+    parameters = referred(gateway, world.standing(GatewayClass, of))
+    return (itself, Ref("GatewayClass", of), *(Ref("GatewayParameters", each) for each in parameters))
 
 
 def _succession(before: str, after: str) -> Cause:

@@ -77,7 +77,8 @@ def build(table: Table, hostname: str, entries: Sequence[Entry], asked: Sequence
     """Build a virtual host from what it answers, and what is asked before."""
     host = route_components_pb2.VirtualHost(name=hostname, domains=[hostname])
     enable(host, asked)
-    seen, known, targets = Seen(table, hostname), None, set[str]()
+    seen, known = Seen(table, hostname), None
+    targets: set[str] = set()
     for entry in entries:
         route = route_components_pb2.Route(name=entry.name, match=route_match(entry.match))
         routes = [*_acting(route, entry.rule, seen)]

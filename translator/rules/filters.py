@@ -61,7 +61,8 @@ Value = (
 
 def read(written: tuple[HTTPRouteFilter, ...] | tuple[GRPCRouteFilter, ...]) -> Filters | Refused:
     """Read the filters of a rule or of a backend; one that cannot be honoured refuses the rule."""
-    found, seen = NOTHING, set[str]()
+    found = NOTHING
+    seen: set[str] = set()
     for each in written:
         if each.type in seen:
             return Refused("IncompatibleFilters", f"filters: {each.type} can stand only once")
