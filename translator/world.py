@@ -76,8 +76,7 @@ class World:
             objects[name] = thing
         self.memory.touch(_thing, kind, name)
         if (before is None) != (thing is None):
-            _toggle(self._names.setdefault(kind, []), name)
-            self.memory.touch(_names, kind)
+            self._call(kind, name)
         for index, keys in moves:
             self._relate(index, name, keys)
 
@@ -122,6 +121,11 @@ class World:
         """Return the names of all objects of a kind."""
         return _names(self, kind)
 
+    def has_seen(self, kind: type) -> bool:
+        """Say whether there ever was an object of a kind: if not, nobody has to ask name by name."""
+        found: bool = _seen(self, kind)
+        return found
+
     def where(self, index: Index[T], key: Hashable) -> tuple[T, ...]:
         """Return the objects found under a key, in the order of their names; for narrow relations."""
         names = _found_names(self, index, key)
@@ -145,6 +149,14 @@ class World:
         """Say whether a fact that goes on, such as the time, is at a point; nobody hears of other changes."""
         found: bool = _reached(self, fact, point)
         return found
+
+    def _call(self, kind: type, name: Name) -> None:
+        """Have the name of an object that comes or goes join or leave the names of its kind."""
+        if kind not in self._names:
+            self._names[kind] = []
+            self.memory.touch(_seen, kind)
+        _toggle(self._names[kind], name)
+        self.memory.touch(_names, kind)
 
     def _cross(self, fact: Fact[T], low: T, high: T) -> None:
         """Have those look again who asked about points between two others; they name them anew."""
@@ -207,6 +219,11 @@ def _thing(world: World, kind: type, name: Name) -> Any:
 def _misses(world: World, kind: type, namespace: str) -> bool:
     missed = world._missed  # noqa: SLF001  # the inputs' own query
     return any((each.kind, each.name.namespace) == (kind.__name__, namespace) for each in missed)
+
+
+@query
+def _seen(world: World, kind: type) -> bool:
+    return kind in world._names  # noqa: SLF001  # the inputs' own query
 
 
 @query

@@ -54,6 +54,11 @@ def lacking(world: World, namespace: str) -> bool:
 
 
 @query
+def has_towns(world: World, _: str) -> bool:
+    return world.has_seen(Town)
+
+
+@query
 def everyone(world: World) -> frozenset[Name]:
     return world.names(Shop)
 
@@ -70,6 +75,17 @@ def is_open(world: World, opens: int, closes: int) -> bool:
 
 def runs_of(world: World, question: str) -> int:
     return world.memory.runs[question]
+
+
+def test_whether_there_ever_was_an_object_of_a_kind_is_said_once() -> None:
+    world = a_world(tea=Shop(("tea",)))
+    assert not has_towns(world, "b")
+    world.put(Town, INN, Town())
+    assert has_towns(world, "b")
+    world.put(Town, INN, None)
+    world.put(Town, BAR, Town())
+    assert has_towns(world, "b")
+    assert world.memory.runs["has_towns"] == 2
 
 
 def test_what_was_put_is_found_by_its_kind_and_name() -> None:

@@ -36,7 +36,11 @@ def held_back(world: World, ref: Ref) -> HeldBack | None:
 
 def stated(world: World, route: Ref) -> HttpRoute:
     """Return a route as it was written, or as it was before it was held back."""
-    held = held_back(world, route)
+    return stated_beside(world, route, held_back(world, route))
+
+
+def stated_beside(world: World, route: Ref, held: HeldBack | None) -> HttpRoute:
+    """Return the same where it is known already why the route is held back, if it is."""
     if held is not None and held.before is not None:
         return held.before
     return world.must(HTTP_ROUTES[route.kind], route.name)

@@ -17,7 +17,7 @@ from translator.rules.cors import Cors
 from translator.rules.filters import NOTHING, Filters, Redirect, Rewrite
 from translator.rules.grants import Pointer
 from translator.rules.headers import UNCHANGED, HeaderChanges
-from translator.rules.held_back import held_back, refusal, stated
+from translator.rules.held_back import held_back, refusal, stated_beside
 from translator.rules.limits import too_large
 from translator.rules.matches import (
     HttpMatch,
@@ -156,7 +156,7 @@ def rules(world: World, route: Ref) -> tuple[ReadRule, ...]:
     held = held_back(world, route)
     if held is not None and held.before is None:
         return _whole(route, refusal(held))
-    written = stated(world, route)
+    written = stated_beside(world, route, held)
     if (excess := too_large(written)) is not None:
         return _whole(route, excess)
     each: tuple[HTTPRouteRule | GRPCRouteRule, ...] = written.spec.rules or (GRPCRouteRule(),)

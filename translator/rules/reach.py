@@ -6,6 +6,7 @@ from translator.memo import query
 from translator.names import Name, Ref, ServicePort
 from translator.objects.grpc_route import GRPCRouteRule
 from translator.objects.http_route import HTTPRouteRule
+from translator.objects.listener_set import ListenerSet
 from translator.objects.references import BackendObjectReference
 from translator.objects.x_backend import X_GROUP
 from translator.rules import listeners, mirrors, questions
@@ -69,7 +70,8 @@ def gateways_naming(world: World, port: ServicePort) -> tuple[Name, ...]:
 
 def _routes(world: World, target: Ref) -> Iterator[Ref]:
     for kind, index in ROUTES_BY_TARGET.items():
-        yield from (Ref(kind, name) for name in world.names_where(index, target))
+        if world.has_seen(index.kind):
+            yield from (Ref(kind, name) for name in world.names_where(index, target))
 
 
 @query
@@ -85,7 +87,8 @@ def opened(world: World, route: Ref) -> frozenset[ServicePort]:
 
 def _asking(world: World, port: ServicePort) -> Iterator[Slot]:
     """Name the listeners that ask a Service port before any route is chosen."""
-    joined = (gateway_of(world, name) for name in world.names_where(SETS_BY_SERVICE, port.service))
+    sets = world.names_where(SETS_BY_SERVICE, port.service) if world.has_seen(ListenerSet) else ()
+    joined = (gateway_of(world, name) for name in sets)
     for gateway in {*world.names_where(GATEWAYS_BY_SERVICE, port.service), *joined}:
         if gateway is not None and gateway in ours(world):
             yield from (slot for slot in slots(world, gateway) if asks(world, slot, port))

@@ -66,7 +66,8 @@ def telemetry(world: World, gateway: Name) -> Telemetry:
 @query
 def telling(world: World, port: ServicePort) -> frozenset[Name]:
     """Return the Gateways whose proxies tell a Service port something."""
-    if not world.names_where(PARAMETERS_BY_COLLECTOR, port.service):
+    index = PARAMETERS_BY_COLLECTOR
+    if not world.has_seen(index.kind) or not world.names_where(index, port.service):
         return frozenset()
     return frozenset(gateway for gateway in ours(world) if port in _ports(telemetry(world, gateway)))
 
