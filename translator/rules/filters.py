@@ -1,5 +1,7 @@
 """What a route does to a request on its way, and to its answer."""
 
+from functools import lru_cache
+
 from msgspec import Struct, structs
 
 from translator.objects.filters import HTTPExternalAuthFilter, HTTPRequestMirrorFilter
@@ -48,6 +50,7 @@ class Filters(Struct, frozen=True):
 
 
 NOTHING = Filters()
+ALIKE = 256  # lists of filters that are remembered: rules of one route, and of many, often have the same
 Written = HTTPRouteFilter | GRPCRouteFilter
 Value = (
     HeaderChanges
@@ -59,6 +62,7 @@ Value = (
 )
 
 
+@lru_cache(maxsize=ALIKE)
 def read(written: tuple[HTTPRouteFilter, ...] | tuple[GRPCRouteFilter, ...]) -> Filters | Refused:
     """Read the filters of a rule or of a backend; one that cannot be honoured refuses the rule."""
     found = NOTHING

@@ -33,14 +33,21 @@ def size(route: HTTPRoute | GRPCRoute) -> int:
 
 def too_large(route: HTTPRoute | GRPCRoute) -> Refused | None:
     """Refuse a route that would be more than Envoys should be sent."""
-    hosts, each = max(1, len(route.spec.hostnames)), size(route)
-    if hosts * each <= LARGEST_ROUTE:
+    hosts = max(1, len(route.spec.hostnames))
+    if hosts * _at_most(route) <= LARGEST_ROUTE or hosts * (each := size(route)) <= LARGEST_ROUTE:
         return None
     return Refused(
         "UnsupportedValue",
         f"the route is too large: {each} bytes as it is served for each of {hosts} hostnames, where "
         f"{LARGEST_ROUTE} may be in all: split it, or give it fewer matches, patterns, or shorter values",
     )
+
+
+def _at_most(route: HTTPRoute | GRPCRoute) -> int:
+    """Say more quickly what a route's size cannot exceed: as if each match were repeated with all rules."""
+    written = msgspec.json.encode(route.spec.rules)
+    matches = sum(max(1, len(rule.matches)) for rule in route.spec.rules)
+    return len(written) * matches + COST_OF_PATTERN * written.count(PATTERN.encode())
 
 
 def _patterns(match: msgspec.Struct) -> int:
