@@ -109,6 +109,7 @@ ifeq ($(ON),cluster)
 	@$(BIN)/python -m bench.cluster
 else ifeq ($(ON),peers)
 	@$(BIN)/python -m bench.peers
+	@ON=peers $(BIN)/python -m bench.envoy_itself
 else ifdef SOAK
 	@$(BIN)/python -m bench.soak
 else ifdef PLOTS

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from bench.cluster.usage import usage
+from legation.change import Put
 from tests.pki import Authority
 from translator.names import Name
 from translator.objects.kinds import KINDS
@@ -55,11 +56,17 @@ class Built(NamedTuple):
     changes: dict[str, Measured]
 
 
-def put(world: World, kind: str, name: str, **fields: Any) -> None:  # noqa: ANN401  any JSON
-    """Put an object of the one namespace, as it would come from a file."""
+def made(kind: str, name: str, **fields: Any) -> Put:  # noqa: ANN401  any JSON
+    """Make an object of the one namespace, as it would come from a file."""
     written = {"metadata": {"name": name, "namespace": "shop"} | fields.pop("metadata", {}), **fields}
     thing = msgspec.json.decode(msgspec.json.encode(written), type=TYPES[kind])
-    world.put(TYPES[kind], Name("" if kind == "GatewayClass" else "shop", name), thing)
+    return Put(TYPES[kind], Name("" if kind == "GatewayClass" else "shop", name), thing)
+
+
+def put(world: World, kind: str, name: str, **fields: Any) -> None:  # noqa: ANN401  any JSON
+    """Put such an object."""
+    known, at, thing, _ = made(kind, name, **fields)
+    world.put(known, at, thing)
 
 
 def gateway(world: World, n: int, *ports: int) -> None:

@@ -1,35 +1,46 @@
-"""What Envoy itself needs for 5,000 routes: by our layout, by a cluster for each rule, and with more counted.
+"""What Envoy itself needs for 5,000 routes: by our layout, by a cluster for each rule, by Envoy Gateway's.
 
-The same routes each time, given to Envoy at its start; only what one way is of another says something.
+All come from the same manifests, those of `bench/peers`, and a hub in this process gives them over ADS to one
+Envoy, which is started as ours are. Only what one way is of another says something. `ROUTES=500` names
+another size.
+
+Envoy Gateway's layout is measured with `ON=peers`, since its translator is built with Go. It is checked first
+that it leads every request to the same endpoints by the same TLS. Nothing is taken out of it; one thing is
+another, in its layout as in ours: listeners are moved to loopback. Its own bootstrap asks for all statistics,
+deferred, and for more tags of them, which are left out.
 """
 
 import asyncio
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import NamedTuple
 
-from envoy.config.bootstrap.v3 import bootstrap_pb2
-from envoy.config.cluster.v3 import cluster_pb2
-from envoy.config.endpoint.v3 import endpoint_pb2
-from envoy.config.listener.v3 import listener_pb2
-from envoy.config.route.v3 import route_pb2
-from envoy.extensions.filters.network.http_connection_manager.v3 import http_connection_manager_pb2
-from envoy.extensions.transport_sockets.tls.v3 import secret_pb2, tls_pb2
-from google.protobuf import json_format
-
-from bench.changes import build
 from bench.cluster.usage import usage
-from legation.bootstrap import STATS
-from tests.real_envoy import RunningEnvoy, running_envoy, until
-from translator.envoy import resource
-from translator.translate import Resources, Translator
+from bench.fleet.real import Changed, real_envoy
+from bench.layouts.layout import Layout, by_rule, read
+from bench.peers.portrait import portrait
+from bench.peers.programs import envoy_gateway, need_go, ourselves
+from bench.peers.same import check, whole
+from bench.peers.shop import Size
+from tests.real_envoy import RunningEnvoy, until
+from translator.names import Name
+from xds_server.hub import Hub
+from xds_server.report import Accepted, Rejected, Report
+from xds_server.snapshot import CDS, Resource, Snapshot
 
-SIZE = int(os.environ.get("ROUTES", "5000").split(",")[-1])
-READY_WITHIN = 240.0  # seconds
-MANAGER = "envoy.filters.network.http_connection_manager"
+SIZE = Size(int(os.environ.get("ROUTES", "5000").split(",")[-1]), 1)
+READY_WITHIN = 600.0  # seconds
+BESIDE_PEERS = os.environ.get("ON") == "peers"
+GATEWAY = Name("shop", "g0")
+
+AS_OURS: Changed = MappingProxyType({})  # few statistics, made when first needed
+AT_ONCE: Changed = MappingProxyType({"deferredStatOptions": None})
+ALL_LATE: Changed = MappingProxyType({"statsConfig": None})
+ALL: Changed = MappingProxyType({**AT_ONCE, **ALL_LATE})
 
 
 class Needed(NamedTuple):
@@ -39,117 +50,47 @@ class Needed(NamedTuple):
     statistics: int
     resident: float  # MB
     allocated: float  # MB, by its own count
-    processor: float  # seconds until it was ready
+    processor: float  # seconds until it had everything and was ready
 
 
-class Layout(NamedTuple):
-    """Everything that an Envoy is given."""
-
-    clusters: list[cluster_pb2.Cluster]
-    listeners: list[listener_pb2.Listener]
-    secrets: list[secret_pb2.Secret]
+class RefusedError(Exception):
+    """Envoy does not take what it is given."""
 
 
-def ours(resources: Resources) -> Layout:
-    """Read what we serve, as an Envoy without a control plane takes it."""
-    tables = {each.name: each for each in _all(resources, resource.ROUTES, route_pb2.RouteConfiguration)}
-    places = {
-        each.cluster_name: each
-        for each in _all(resources, resource.ENDPOINTS, endpoint_pb2.ClusterLoadAssignment)
-    }
-    clusters = [_by_itself(each, places) for each in _all(resources, resource.CLUSTER, cluster_pb2.Cluster)]
-    listeners = list(_all(resources, resource.LISTENER, listener_pb2.Listener))
-    for number, listener in enumerate(listeners):
-        _inline(listener, tables)
-        listener.address.socket_address.port_value = 0
-        listener.name = f"listener {number}"
-    return Layout(clusters, listeners, list(_all(resources, resource.SECRET, secret_pb2.Secret)))
+class Offer:
+    """A layout at a hub, and what of it Envoy has not taken yet."""
+
+    def __init__(self, layout: Layout) -> None:
+        """Serve it from now on."""
+        self.hub = Hub(self._told)
+        self._missing = {(type_url, name) for type_url, named in layout.items() for name in named}
+        self._refused: list[str] = []
+        resources = {kind: {name: Resource(named[name]) for name in named} for kind, named in layout.items()}
+        self.hub.publish(str(GATEWAY), Snapshot.of(resources))
+
+    async def is_taken(self, envoy: RunningEnvoy) -> bool:
+        """Tell whether Envoy has taken all of it, and is ready."""
+        if self._refused:
+            raise RefusedError(*self._refused)
+        return not self._missing and await _is_ready(envoy)
+
+    def _told(self, report: Report) -> None:
+        if isinstance(report, Rejected):
+            self._refused.append(report.error)
+        if isinstance(report, Accepted):
+            self._missing -= {(report.type_url, name) for name in report.versions}
 
 
-def by_rule(layout: Layout) -> Layout:
-    """Give each rule a cluster of its own, with the endpoints of all of its backends."""
-    known = {each.name: each for each in layout.clusters}
-    made: list[cluster_pb2.Cluster] = []
-    listeners = [listener_pb2.Listener.FromString(each.SerializeToString()) for each in layout.listeners]
-
-    def give(action: Any) -> None:  # noqa: ANN401  # of protobuf
-        parts = [each.name for each in action.weighted_clusters.clusters] or [action.cluster]
-        own = cluster_pb2.Cluster.FromString(known[parts[0]].SerializeToString())
-        own.name = own.load_assignment.cluster_name = f"rule {len(made)}"
-        for name in parts[1:]:
-            own.load_assignment.endpoints.extend(known[name].load_assignment.endpoints)
-        made.append(own)
-        action.cluster = own.name
-
-    for listener in listeners:
-        _with_own_clusters(listener, give)
-    return Layout(made, listeners, layout.secrets)
-
-
-def _all(resources: Resources, type_url: str, message: type) -> Iterator[Any]:
-    for each in resources.get(type_url, {}).values():
-        yield message.FromString(each.body)  # type: ignore[attr-defined]  # of protobuf
-
-
-def _by_itself(
-    cluster: cluster_pb2.Cluster, places: Mapping[str, endpoint_pb2.ClusterLoadAssignment]
-) -> cluster_pb2.Cluster:
-    """Give a cluster its endpoints, and its trust from the bootstrap."""
-    if cluster.type == cluster_pb2.Cluster.EDS:
-        place = places[cluster.eds_cluster_config.service_name or cluster.name]
-        cluster.ClearField("eds_cluster_config")
-        cluster.type = cluster_pb2.Cluster.STATIC
-        cluster.load_assignment.CopyFrom(place)
-    if cluster.HasField("transport_socket"):
-        context = tls_pb2.UpstreamTlsContext()
-        cluster.transport_socket.typed_config.Unpack(context)
-        trust = context.common_tls_context.combined_validation_context.validation_context_sds_secret_config
-        trust.ClearField("sds_config")
-        cluster.transport_socket.typed_config.Pack(context)
-    return cluster
-
-
-def _inline(listener: listener_pb2.Listener, tables: Mapping[str, route_pb2.RouteConfiguration]) -> None:
-    for manager, typed in _managers(listener):
-        manager.route_config.CopyFrom(tables[manager.rds.route_config_name])
-        manager.ClearField("rds")
-        typed.Pack(manager)
-
-
-def _managers(listener: listener_pb2.Listener) -> Iterator[tuple[Any, Any]]:
-    chains = (*listener.filter_chains, listener.default_filter_chain)
-    for each in (found for chain in chains for found in chain.filters if found.name == MANAGER):
-        manager = http_connection_manager_pb2.HttpConnectionManager()
-        each.typed_config.Unpack(manager)
-        yield manager, each.typed_config
-
-
-def _with_own_clusters(listener: listener_pb2.Listener, give: Callable[[Any], None]) -> None:
-    for manager, typed in _managers(listener):
-        for host in manager.route_config.virtual_hosts:
-            for route in host.routes:
-                if route.HasField("route"):
-                    give(route.route)
-        typed.Pack(manager)
-
-
-def bootstrap(layout: Layout, counted: Mapping[str, object]) -> dict[str, object]:
-    """Write a layout as an Envoy is started with it."""
-    static = bootstrap_pb2.Bootstrap.StaticResources(
-        clusters=layout.clusters, listeners=layout.listeners, secrets=layout.secrets
-    )
-    return {"static_resources": json_format.MessageToDict(static), **counted}
-
-
-async def needed(layout: Layout, counted: Mapping[str, object]) -> Needed:
-    """Start an Envoy with a layout; say what it took."""
-    async with running_envoy(bootstrap(layout, counted), wait_ready=False) as envoy:
-        await until(partial(_is_ready, envoy), within=READY_WITHIN)
+async def needed(layout: Layout, changed: Changed) -> Needed:
+    """Have an Envoy take a layout; say what it took."""
+    offer = Offer(layout)
+    async with real_envoy(offer.hub, GATEWAY, changed) as envoy:
+        await until(partial(offer.is_taken, envoy), within=READY_WITHIN)
         _, told = await envoy.get("/memory")
-        _, statistics = await envoy.get("/stats")
         used = usage(envoy.process.pid)
+        _, statistics = await envoy.get("/stats")
         return Needed(
-            len(layout.clusters),
+            len(layout[CDS]),
             len(statistics.splitlines()),
             used.memory / 1024**2,
             int(json.loads(told)["allocated"]) / 1024**2,
@@ -163,37 +104,45 @@ async def _is_ready(envoy: RunningEnvoy) -> bool:
     return False
 
 
-async def main() -> None:
+def ways() -> Iterator[tuple[str, Layout, Changed]]:
+    """Give each layout with each choice of statistics."""
+    known = [ourselves(), *([envoy_gateway()] if BESIDE_PEERS else [])]
+    dumps = [whole(peer, SIZE) for peer in known]
+    check([portrait(each) for each in dumps], known, SIZE)
+    ours, *theirs = map(read, dumps)
+    yield "as we serve and start it", ours, AS_OURS
+    yield "statistics at once", ours, AT_ONCE
+    yield "all statistics, deferred", ours, ALL_LATE
+    yield "all statistics", ours, ALL
+    rules = by_rule(ours)
+    yield "a cluster for each rule", rules, AS_OURS
+    yield "a cluster for each rule, all statistics", rules, ALL
+    for each in theirs:
+        yield "Envoy Gateway's layout", each, AS_OURS
+        yield "Envoy Gateway's layout, all, deferred", each, ALL_LATE
+        yield "Envoy Gateway's layout, all statistics", each, ALL
+
+
+def report(found: Mapping[str, Needed]) -> None:
     """Print each way beside ours."""
-    layout = ours(next(iter(Translator(build(SIZE, 1)).translate().gateways.values())))
-    few: dict[str, object] = {
-        "stats_config": {
-            "stats_matcher": {
-                "inclusion_list": {"patterns": [{"safe_regex": {"regex": each}} for each in STATS]}
-            }
-        }
-    }
-    late: dict[str, object] = {"deferred_stat_options": {"enable_deferred_creation_stats": True}}
-    ways: dict[str, tuple[Layout, Mapping[str, object]]] = {
-        "as we serve and start it": (layout, few | late),
-        "without deferring": (layout, few),
-        "with all statistics": (layout, {}),
-        "with all statistics, deferred": (layout, late),
-        "a cluster for each rule": (by_rule(layout), few | late),
-        "a cluster for each rule, all statistics": (by_rule(layout), {}),
-    }
-    found = {name: await needed(*way) for name, way in ways.items()}
     base = next(iter(found.values()))
-    print(
-        f"{SIZE} routes of three rules, one Gateway; memory, the same by Envoy's count, processor until ready"
-    )
+    print(f"{SIZE}, three rules each; memory, the same by Envoy's count, processor until it has everything")
     for name, each in found.items():
         print(
-            f"  {name:42} {each.resident / base.resident:5.2f}x {each.allocated / base.allocated:5.2f}x"
+            f"  {name:40} {each.resident / base.resident:5.2f}x {each.allocated / base.allocated:5.2f}x"
             f" {each.processor / base.processor:5.2f}x;"
             f" {each.clusters} clusters, {each.statistics} statistics"
         )
+    if not BESIDE_PEERS:
+        print("  Envoy Gateway's layout is left out: `make bench ON=peers` has it, which needs Go")
     print(base)
+
+
+async def main() -> None:
+    """Measure each way."""
+    if BESIDE_PEERS:
+        need_go()
+    report({name: await needed(layout, changed) for name, layout, changed in ways()})
 
 
 if __name__ == "__main__":

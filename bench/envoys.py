@@ -4,12 +4,17 @@ The Envoys are streams that subscribe, take and answer as Envoy does, without it
 come again at once, and say what they have. They and the control plane share the machine: what one size is
 of another says something, and the processor of the control plane is counted apart from theirs. They come
 in plaintext, then with certificates. `ENVOYS=100,5000` names other sizes.
+
+What changes is a policy that asks for much, so that its cluster has two kilobytes. How often a resource was
+made into its wire form meanwhile is counted: once for each Gateway, however many Envoys take it.
 """
 
 import asyncio
 import os
 import tempfile
+from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
 from math import ceil
 from pathlib import Path
 from statistics import mean, median, quantiles
@@ -64,8 +69,25 @@ kind: BackendTLSPolicy
 metadata: {name: pay, namespace: shop}
 spec:
   targetRefs: [{group: "", kind: Service, name: pay}]
-  validation: {hostname: pay-$n.internal, wellKnownCACertificates: System}
+  validation:
+    hostname: pay-$n.internal
+    wellKnownCACertificates: System
+    subjectAltNames: [$names, {type: URI, uri: "spiffe://shop.internal/ns/shop/sa/pay"}]
+  options:
+    legation.dev/min-tls-version: "1.2"
+    legation.dev/cipher-suites: $suites
+    legation.dev/curves: X25519,P-256,P-384
+    legation.dev/alpn: h2,http/1.1
+    legation.dev/pinned-public-key-sha256: $pins
 """)
+CELLS = ("eu-west-1a", "eu-west-1b", "eu-central-1a", "us-east-1a")
+CIPHERS = ("AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305")
+KEYS = [f"{cell}, {turn}" for cell in CELLS for turn in range(6)]
+ASKED = MappingProxyType({
+    "names": ", ".join(f"{{type: Hostname, hostname: pay.{cell}.shop.internal}}" for cell in CELLS),
+    "suites": ",".join(f"ECDHE-{kind}-{cipher}" for kind in ("ECDSA", "RSA") for cipher in CIPHERS),
+    "pins": ",".join(b64encode(sha256(key.encode()).digest()).decode() for key in KEYS),
+})  # fmt: skip
 
 
 class Took(NamedTuple):
@@ -101,6 +123,8 @@ class Measured(NamedTuple):
     first: float  # seconds from the file's change until half of them had it, the median of the changes
     last: float  # and until 99 of a hundred had it
     changes: Took  # all of them
+    size: int  # bytes of the cluster that changes
+    forms: int  # wire forms that were made for the changes, all together
     storm: Took  # until all were answered again, after all had gone at once
     opened: float  # streams in that storm
 
@@ -108,7 +132,7 @@ class Measured(NamedTuple):
 async def change(folder: Path, number: int, envoys: Sequence[Envoy]) -> tuple[float, float]:
     """Have the policy ask for another name; say when half of the Envoys had it, and almost all."""
     began = monotonic()
-    (folder / "pay.yaml").write_text(PAY.substitute(n=number))
+    (folder / "pay.yaml").write_text(PAY.substitute(ASKED, n=number))
     for envoy in envoys:
         await envoy.has(f"pay-{number}.internal".encode())
     took = [envoy.at - began for envoy in envoys]
@@ -126,7 +150,7 @@ def lay_out(folder: Path) -> None:
     """Write the Gateways, and what all of them lead to."""
     gateways = (GATEWAY.substitute(n=n) for n in range(len(GATEWAYS)))
     (folder / "all.yaml").write_text(CLASS + "".join(gateways))
-    (folder / "pay.yaml").write_text(PAY.substitute(n=0))
+    (folder / "pay.yaml").write_text(PAY.substitute(ASKED, n=0))
 
 
 def fleet(number: int, door: Door) -> list[Envoy]:
@@ -137,7 +161,9 @@ def fleet(number: int, door: Door) -> list[Envoy]:
 async def measure(number: int, folder: Path, door: Door) -> Measured:
     """Measure so many Envoys at a control plane of their own."""
     lay_out(folder)
-    async with serving("up", str(folder), *door.flags) as running:
+    forms = folder.with_name("forms")
+    flags = (str(forms), "up", str(folder), *door.flags)
+    async with serving(*flags, module="bench.fleet.counting") as running:
         await running.logged("xDS port")
         pid, envoys = running.process.pid, fleet(number, door)
         async with complete(fleet(len(GATEWAYS), door), AT_ONCE):
@@ -146,15 +172,16 @@ async def measure(number: int, folder: Path, door: Door) -> Measured:
         async with complete(envoys, AT_ONCE):
             joined = meter.took()
             kilobytes = (usage(pid).memory - before.memory) / 1024 / number
-            meter = Meter(pid)
+            made, meter = forms.stat().st_size, Meter(pid)
             changes = [await change(folder, n, envoys) for n in range(1, CHANGES + 1)]
-            changing = meter.took()
+            changing, made = meter.took(), forms.stat().st_size - made
+            size = envoys[0].size(b"pay-%d.internal" % CHANGES)
         before_storms = sum(each.opened for each in envoys)
         storms = [await storm(envoys, pid) for _ in range(min(MOST_STORMS, ceil(AT_LEAST / number)))]
         opened = (sum(each.opened for each in envoys) - before_storms) / len(storms)
     first, last = (median(each) for each in zip(*changes, strict=True))
     in_each = Took(*(mean(each) for each in zip(*storms, strict=True)))
-    return Measured(number, kilobytes, joined, first, last, changing, in_each, opened)
+    return Measured(number, kilobytes, joined, first, last, changing, size, made, in_each, opened)
 
 
 def said(found: Sequence[tuple[str, Measured]]) -> Iterator[str]:
@@ -176,6 +203,11 @@ def said(found: Sequence[tuple[str, Measured]]) -> Iterator[str]:
         f"{base.envoys / each.envoys * each.joined.server / base.storm.server:.2f}x" for _, each in found
     )
     yield f"CPU of one that comes for the first time, as above: {', '.join(joined)}"
+    forms = (f"{each.forms / CHANGES:g} for {each.envoys} Envoys" for _, each in found)
+    yield (
+        f"wire forms made for a change of {base.size} bytes, a cluster of each of {len(GATEWAYS)} Gateways:"
+        f" {', '.join(forms)}"
+    )
     yield f"seconds for {base.envoys}: {base}"
 
 

@@ -1,1 +1,1 @@
-"""Many simulated Envoys, and the ways in which they reach a control plane."""
+"""Many simulated Envoys, the ways in which they reach a control plane, and a real one."""

@@ -87,7 +87,11 @@ class Envoy:
 
     async def has(self, word: bytes) -> None:
         """Wait until a cluster says this."""
-        await self._until(lambda: any(word in each.body for each in self._held[CDS].values()))
+        await self._until(lambda: self.size(word) > 0)
+
+    def size(self, word: bytes) -> int:
+        """Add up the bytes of the clusters that say this."""
+        return sum(len(each.body) for each in self._held[CDS].values() if word in each.body)
 
     async def is_complete(self) -> None:
         """Wait until this stream has answered, and nothing is lacking."""

@@ -4,26 +4,18 @@
 """
 
 import os
-import shutil
-import sys
 from collections.abc import Mapping, Sequence
 
 from bench.peers.measure import Run, run, typical
-from bench.peers.programs import contour, envoy_gateway
+from bench.peers.programs import contour, envoy_gateway, need_go, ourselves
 from bench.peers.same import WHOLE, Sent, compared
 from bench.peers.shop import CHANGES, Size
 from bench.peers.side import Peer
-from translator.rules.gateways import CONTROLLER
 
 ROUTES = tuple(int(each) for each in os.environ.get("ROUTES", "100,1000,5000").split(","))
 GATEWAYS = tuple(int(each) for each in os.environ.get("GATEWAYS", "1,50").split(","))
 ROUNDS = int(os.environ.get("ROUNDS", "3"))
 FEW = 0.1  # a ratio below is written as a fraction
-
-
-def ourselves() -> Peer:
-    """Legation, measured as its peers are."""
-    return Peer("Legation", CONTROLLER, (sys.executable, "-m", "bench.peers.ourselves"))
 
 
 def measure(size: Size, known: Sequence[Peer]) -> None:
@@ -67,8 +59,7 @@ def _ratio(one: float, other: float) -> str:
 
 def main() -> None:
     """Print all sizes."""
-    if not shutil.which("go"):
-        sys.exit("the peers are built with Go, and there is no `go` on PATH")
+    need_go()
     known = [ourselves(), envoy_gateway(), contour()]
     for gateways in GATEWAYS:
         for routes in ROUTES:

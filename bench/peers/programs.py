@@ -1,10 +1,16 @@
-"""The peers' programs, built from the Go modules beside this one and kept where those of a cluster are."""
+"""Whom to measure: ourselves, and peers.
 
+Their programs are built from the Go modules beside this one, and kept where those of a cluster are.
+"""
+
+import shutil
+import sys
 from pathlib import Path
 
 from bench.peers.side import Peer
 from e2e.cluster.build import Module, Programs
 from e2e.cluster.place import here
+from translator.rules.gateways import CONTROLLER
 
 HERE = Path(__file__).parent
 CONVERSATION = HERE / "conversation"
@@ -16,9 +22,20 @@ MODULES = (
 )
 
 
+def need_go() -> None:
+    """End here unless there is what peers are built with."""
+    if not shutil.which("go"):
+        sys.exit("the peers are built with Go, and there is no `go` on PATH")
+
+
 def programs() -> Programs:
     """Give the programs; each is built when somebody first asks for it."""
     return Programs(here().programs, MODULES)
+
+
+def ourselves() -> Peer:
+    """Legation, measured as its peers are."""
+    return Peer("Legation", CONTROLLER, (sys.executable, "-m", "bench.peers.ourselves"))
 
 
 def envoy_gateway() -> Peer:

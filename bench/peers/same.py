@@ -2,7 +2,8 @@
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,14 +35,20 @@ def compared(peers: Sequence[Peer], size: Size) -> dict[str, dict[str, Sent]]:
         moments = zip(*(_served(peer, size, Path(folder)) for peer in peers), strict=True)
         for change, dumps in zip((WHOLE, *CHANGES), moments, strict=True):
             if change == WHOLE or size.routes <= LARGE:
-                _check([portrait(each) for each in dumps], peers, size)
+                check([portrait(each) for each in dumps], peers, size)
             for peer, old, new in zip(peers, before, dumps, strict=True):
                 sent[peer.name][change] = _sent(old, new)
             before = dumps
     return sent
 
 
-def _served(peer: Peer, size: Size, folder: Path) -> Iterator[Dump]:
+def whole(peer: Peer, size: Size) -> Dump:
+    """Have a control plane serve one shop."""
+    with tempfile.TemporaryDirectory() as folder, closing(_served(peer, size, Path(folder))) as moments:
+        return next(moments)
+
+
+def _served(peer: Peer, size: Size, folder: Path) -> Generator[Dump]:
     """Give what a control plane serves, and then after each kind of change."""
     file = folder / peer.name
     with running(peer) as side:
@@ -55,7 +62,8 @@ def _served(peer: Peer, size: Size, folder: Path) -> Iterator[Dump]:
             yield read(file)
 
 
-def _check(found: Sequence[Portrait], peers: Sequence[Peer], size: Size) -> None:
+def check(found: Sequence[Portrait], peers: Sequence[Peer], size: Size) -> None:
+    """Compare what all serve of one shop with what the first of them does."""
     if len(found[0]) != size.routes * len(PATHS):
         message = f"{peers[0].name} serves {len(found[0])} places of {size}"
         raise DifferentError(message)

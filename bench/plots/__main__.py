@@ -1,13 +1,13 @@
 """Measures changes and route tables anew, prints what it found, and draws it."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bench import changes, tables
 from bench.changes import Built
 from bench.plots.chart import Chart, Line
-from bench.tables import Cost, Shape
+from bench.tables import Found, Shape
 
 FOLDER = Path(__file__).parents[2] / "docs" / "plots"
 DRAWN = ("one endpoint", "one policy", "one route", "a route more")
@@ -34,13 +34,13 @@ def costs(sizes: Sequence[Built]) -> Chart:
     return Chart(title, "routes", "times a full build of the smallest", lines)
 
 
-def answers(found: Sequence[tuple[Shape, Cost]]) -> Chart:
+def answers(found: Mapping[Shape, Found]) -> Chart:
     """Draw how long Envoy takes to answer."""
-    (_, base), lines = found[0], []
+    base, lines = next(iter(found.values())).cost, list[Line]()
     for count in (1, tables.LISTENERS):
-        costs = [(shape.routes, each.seconds) for shape, each in found if shape.listeners == count]
-        name = f"{count} HTTPS listeners" if count > 1 else "one HTTP listener"
-        lines.append(Line(name, [(routes, seconds / base.seconds) for routes, seconds in costs]))
+        costs = [(shape.routes, each.cost) for shape, each in found.items() if shape.listeners == count]
+        name = str(Shape(1, count))
+        lines.append(Line(name, [(routes, each.seconds / base.seconds) for routes, each in costs]))
     return Chart("Envoy's answer to one changed route", "routes", "times as long as at first", lines)
 
 

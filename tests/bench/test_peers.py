@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.peers.__main__ import ourselves
 from bench.peers.measure import built, run
 from bench.peers.portrait import Dump, portrait, read, without_server_names
+from bench.peers.programs import ourselves
 from bench.peers.same import WHOLE, DifferentError, compared
 from bench.peers.shop import CHANGES, PATHS, Size, host
 from bench.peers.side import Peer, running

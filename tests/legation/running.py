@@ -80,9 +80,12 @@ async def legation_up(folder: Path, *flags: str) -> AsyncIterator[Legation]:
 
 
 @asynccontextmanager
-async def serving(*arguments: str) -> AsyncIterator[Legation]:
-    """Run `up` or `run` until the block ends; then it must end by itself."""
-    command = [sys.executable, "-m", "legation", *arguments, "--admin", "127.0.0.1:0"]
+async def serving(*arguments: str, module: str = "legation") -> AsyncIterator[Legation]:
+    """Run `up` or `run` until the block ends; then it must end by itself.
+
+    Another module may run it, with something beside.
+    """
+    command = [sys.executable, "-m", module, *arguments, "--admin", "127.0.0.1:0"]
     process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=PIPE, env=environment())
     running = Legation(process, [])
     async with asyncio.TaskGroup() as tasks:

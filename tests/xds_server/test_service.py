@@ -4,8 +4,9 @@ import asyncio
 import gc
 import stat
 import weakref
+from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import grpc
@@ -19,6 +20,7 @@ from tests.looking import eventually
 from tests.pki import CLIENT, Authority
 from tests.xds_server.honest_envoy import GROUP, cluster, plain
 from tests.xds_server.pinger import DismissedError, Pinger, pinger
+from xds_server import wire
 from xds_server.admission import Limits, Node, Peer, Refusal
 from xds_server.hub import Hub
 from xds_server.report import Accepted, Report, Sent, TurnedAway
@@ -28,6 +30,8 @@ from xds_server.snapshot import CDS, EDS, LDS, SDS, Resource, Snapshot
 WITHIN = 20.0
 PINGS, PACE = 7, 1.1  # more than gRPC bears with of those that come too soon; seconds between them
 UNLIMITED = (("grpc.max_receive_message_length", -1),)
+OWN_CONNECTION = (("grpc.use_local_subchannel_pool", 1),)
+CONNECTIONS, STREAMS = 10, 100  # the most that one connection may have
 WHOLE, DELTA = "StreamAggregatedResources", "DeltaAggregatedResources"
 BOTH = pytest.mark.parametrize("method", [WHOLE, DELTA], ids=["whole", "delta"])
 TERMS = Terms(control_plane="legation-0/test", drain=0.0)
@@ -288,6 +292,34 @@ async def test_an_envoy_that_does_not_read_costs_one_message_and_then_gets_the_n
     stuck = await slow.hear()
     await slow.say(CDS, nonce=stuck.nonce)
     assert [body[:1] for body in await slow.bodies()] == [b"4"]
+
+
+@pytest.mark.rule(46)
+async def test_what_a_thousand_streams_take_is_made_into_each_of_its_two_forms_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, packed = Counter[bytes](), wire.packed
+
+    def counted(type_url: str, body: bytes) -> bytes:
+        made[body] += 1
+        return packed(type_url, body)
+
+    monkeypatch.setattr(wire, "packed", counted)
+    hub = Hub(lambda _: None)
+    async with serving(hub, [Address("127.0.0.1:0")], TERMS) as [port], AsyncExitStack() as open_:
+        hub.publish(GROUP, Snapshot.of({CDS: {"a": cluster("v1")}}))
+        calls = list[Call]()
+        for _ in range(CONNECTIONS):
+            connection = grpc.aio.insecure_channel(f"127.0.0.1:{port}", OWN_CONNECTION)
+            crowd = Served(hub, await open_.enter_async_context(connection), [])
+            calls += [crowd.call(method) for method in (WHOLE, DELTA) * (STREAMS // 2)]
+        for call in calls:
+            await call.say(CDS)
+        for call in calls:
+            await call.say(CDS, nonce=(await call.hear()).nonce)
+        hub.publish(GROUP, Snapshot.of({CDS: {"a": cluster("v2")}}))
+        assert [await call.bodies() for call in calls] == [[cluster("v2").body]] * CONNECTIONS * STREAMS
+    assert made == {cluster("v1").body: 2, cluster("v2").body: 2}
 
 
 @pytest.mark.rule(49)

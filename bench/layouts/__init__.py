@@ -1,0 +1,1 @@
+"""Ways to lay out the same routes for an Envoy."""
