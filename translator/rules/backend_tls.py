@@ -128,7 +128,6 @@ def _targets(policy: BackendTLSPolicy) -> list[Target]:
 POLICIES_BY_TARGET = Index(BackendTLSPolicy, _targets)
 
 
-@query
 def holder(world: World, target: Target) -> Name | None:
     """Return the policy that goes before all others with exactly this target."""
     rivals = world.where(POLICIES_BY_TARGET, target)

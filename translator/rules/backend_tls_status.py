@@ -50,7 +50,6 @@ class _Written(Struct, frozen=True):
     ancestors: tuple[_Entry, ...] = field(default=())
 
 
-@query
 def backend_tls_status(world: World, policy: Name) -> PolicyStatus:
     """Return our entries of a policy's status."""
     through = [
@@ -153,7 +152,6 @@ def _accepted(judged: Condition, standings: tuple[_Standing, ...]) -> Condition:
     return Condition(judged.type, status=False, reason=reason, message=legible("; ".join(messages)))
 
 
-@query
 def _standings(world: World, policy: Name) -> tuple[_Standing, ...]:
     refs = world.must(BackendTLSPolicy, policy).spec.target_refs
     return tuple(_standing(world, policy, ref) for ref in refs)

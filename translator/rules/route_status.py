@@ -1,6 +1,6 @@
 """What routes are told about themselves, once for each parent of ours."""
 
-from translator.memo import query, steady
+from translator.memo import steady
 from translator.names import Name, Ref
 from translator.rules import listeners
 from translator.rules.attachment import Parent, parents
@@ -17,7 +17,6 @@ from translator.verdict import Condition, Refused, fails, holds, our_fault
 from translator.world import World
 
 
-@query
 def route_status(world: World, route: Ref) -> RouteStatus:
     """Tell a route what became of it at each of its parents."""
     return RouteStatus(tuple(_parent_status(world, route, parent) for parent in parents(world, route)))
@@ -32,14 +31,12 @@ def route_refusal(world: World, route: Ref) -> Refused | None:
     return next(iter(refused.values()))
 
 
-@query
 def _refused_rules(world: World, route: Ref) -> dict[int, Refused]:
     if route.kind not in listeners.HTTP_KINDS:
         return {}
     return {n: read.refusal for n, read in enumerate(rules(world, route)) if read.refusal is not None}
 
 
-@query
 def _unresolved(world: World, route: Ref, traffic: Traffic, gateway: Name) -> tuple[str, str] | None:
     """Return the reason and the message for backendRefs that lead nowhere from a Gateway, if any do."""
     if route.kind in listeners.HTTP_KINDS:
@@ -97,7 +94,6 @@ def _partially_invalid(world: World, route: Ref) -> tuple[Condition, ...]:
     return (holds("PartiallyInvalid", reason, "; ".join(said)),) if said else ()
 
 
-@query
 def _confined(world: World, route: Ref) -> frozenset[str]:
     """Return the wide names of a route at which it has no room in the hosts that they cover."""
     return frozenset(

@@ -1,6 +1,5 @@
 """What an XBackend's status says: its verdict, once for each Gateway of ours that leads to it."""
 
-from translator.memo import query
 from translator.names import Name, Ref
 from translator.objects.kinds import name_of
 from translator.objects.x_backend import XBackend
@@ -21,7 +20,6 @@ from translator.world import World
 MOST_ANCESTORS = 32  # of all controllers together
 
 
-@query
 def x_backend_status(world: World, x_backend: Name) -> PolicyStatus:
     """Return our entries of an XBackend's status."""
     written = world.must(XBackend, x_backend)
