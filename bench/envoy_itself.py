@@ -108,7 +108,7 @@ def ways() -> Iterator[tuple[str, Layout, Changed]]:
     """Give each layout with each choice of statistics."""
     known = [ourselves(), *([envoy_gateway()] if BESIDE_PEERS else [])]
     dumps = [whole(peer, SIZE) for peer in known]
-    check([portrait(each) for each in dumps], known, SIZE)
+    check({peer: portrait(each) for peer, each in zip(known, dumps, strict=True)}, SIZE)
     ours, *theirs = map(read, dumps)
     yield "as we serve and start it", ours, AS_OURS
     yield "statistics at once", ours, AT_ONCE

@@ -1,13 +1,13 @@
-"""What a peer needs for a whole shop, and for one change of each kind."""
+"""What a peer needs for a whole shop, and for one change of each kind that it can make."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from statistics import median
 from typing import NamedTuple
 
-from bench.peers.shop import CHANGES, Size, manifests
+from bench.peers.changes import COMING_AND_GOING, IN_PLACE, TURNS, Kind
+from bench.peers.shop import Size, manifests
 from bench.peers.side import Memory, Peer, Side, Took, running
 
-TURNS = 3  # of each kind of change
 WARM = Size(1, 1)  # whatever is made once is made for a shop of this size
 
 
@@ -16,21 +16,26 @@ class Run(NamedTuple):
 
     build: Took
     changes: Mapping[str, Took]
-    memory: Memory
+    memory: Memory  # after changes of what was there
 
 
 def run(peer: Peer, size: Size) -> Run:
     """Measure a process of its own."""
     with running(peer) as side:
         build = built(side, peer, size)
-        changes = {}
-        for name, change in CHANGES.items():
-            took = []
-            for turn in range(1, TURNS + 1):
-                side.put([change(turn, size)])
-                took.append(side.translate())
-            changes[name] = _middle(took)
-        return Run(build, changes, side.memory())
+        changes = dict(_turns(side, size, IN_PLACE))
+        memory = side.memory()  # before anything comes that some of them make much more of than others
+        possible = {name: kind for name, kind in COMING_AND_GOING.items() if peer.can(kind, size)}
+        return Run(build, {**changes, **dict(_turns(side, size, possible))}, memory)
+
+
+def _turns(side: Side, size: Size, kinds: Mapping[str, Kind]) -> Iterator[tuple[str, Took]]:
+    for name, kind in kinds.items():
+        took = []
+        for turn in range(1, TURNS + 1):
+            side.tell(kind.make(turn, size))
+            took.append(side.translate())
+        yield name, _middle(took)
 
 
 def built(side: Side, peer: Peer, size: Size) -> Took:
@@ -47,7 +52,7 @@ def typical(runs: Iterable[Run]) -> Run:
     now, peak = (int(median(each)) for each in zip(*memories, strict=True))
     return Run(
         _middle(builds),
-        {name: _middle(each[name] for each in changes) for name in CHANGES},
+        {name: _middle(each[name] for each in changes) for name in changes[0]},
         Memory(now, peak),
     )
 

@@ -25,7 +25,7 @@ from xds_server.snapshot import Snapshot, changed
 class Line(Struct):
     """What is told or asked."""
 
-    do: Literal["put", "translate", "dump"]
+    do: Literal["put", "delete", "translate", "dump"]
     object: msgspec.Raw = msgspec.Raw()
     to: str = ""
 
@@ -60,13 +60,13 @@ class Peer:
         self._last = Outcome({}, {}, {}, 0.0)
         self._batch: list[Change] = [the_time()]
 
-    def put(self, written: msgspec.Raw) -> None:
-        """Keep an object until the next translation."""
+    def put(self, written: msgspec.Raw, *, gone: bool = False) -> None:
+        """Keep an object, or that there is none any more, until the next translation."""
         heading = msgspec.json.decode(written, type=Heading)
         info = find_kind(heading.api_version, heading.kind)
         assert info is not None, heading
         thing = msgspec.json.decode(written, type=info.type)
-        self._batch.append(Put(info.type, name_of(thing), thing))
+        self._batch.append(Put(info.type, name_of(thing), None if gone else thing))
 
     def translate(self) -> Took:
         """Make bytes of what differs."""
@@ -115,6 +115,8 @@ def main() -> None:
         match asked.do:
             case "put":
                 peer.put(asked.object)
+            case "delete":
+                peer.put(asked.object, gone=True)
             case "translate":
                 _answer(peer.translate())
             case "dump":

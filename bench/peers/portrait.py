@@ -1,7 +1,8 @@
 """What an Envoy would do with what it is given, whatever its clusters are called and however they are cut.
 
-Two control planes serve the same if their portraits are equal: for each host and path the same header is set,
-and each endpoint gets the same share of the requests, behind the same TLS.
+Two control planes serve the same if their portraits are equal: at each port the same certificate is shown,
+for each host and path the same header is set, and each endpoint gets the same share of the requests, behind
+the same TLS.
 """
 
 import base64
@@ -14,16 +15,20 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from envoy.config.cluster.v3 import cluster_pb2
+from envoy.config.core.v3 import base_pb2
 from envoy.config.endpoint.v3 import endpoint_pb2
+from envoy.config.listener.v3 import listener_pb2
 from envoy.config.route.v3 import route_components_pb2, route_pb2
+from envoy.extensions.filters.network.http_connection_manager.v3 import http_connection_manager_pb2
 from envoy.extensions.transport_sockets.tls.v3 import secret_pb2, tls_pb2
 
 from translator.envoy.upstream_tls import proved_name
-from xds_server.snapshot import CDS, EDS, RDS, SDS
+from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS
 
 MESSAGES = MappingProxyType({
     CDS: cluster_pb2.Cluster,
     EDS: endpoint_pb2.ClusterLoadAssignment,
+    LDS: listener_pb2.Listener,
     RDS: route_pb2.RouteConfiguration,
     SDS: secret_pb2.Secret,
 })  # fmt: skip
@@ -33,10 +38,18 @@ Key = tuple[str, str, str]  # the group of Envoys, the type and the name of a re
 Dump = Mapping[Key, bytes]
 
 
+class Door(NamedTuple):
+    """Where requests come in."""
+
+    group: str
+    port: int  # how far above the lowest of the group: some listen at others than a Gateway names
+    certificate: str  # a digest; empty where there is no TLS
+
+
 class Place(NamedTuple):
     """Which requests."""
 
-    group: str
+    door: Door
     host: str
     path: str
 
@@ -78,8 +91,7 @@ def portrait(dump: Dump) -> Portrait:
     return {
         place: treatment
         for group, resources in _by_group(dump).items()
-        for table in resources[RDS].values()
-        for place, treatment in _of_table(group, table, _Reader(resources))
+        for place, treatment in _of_group(group, _Reader(resources))
     }
 
 
@@ -100,13 +112,20 @@ def _by_group(dump: Dump) -> dict[str, dict[str, dict[str, Any]]]:
     return groups
 
 
-def _of_table(group: str, table: Any, reader: "_Reader") -> Iterator[tuple[Place, Treatment]]:  # noqa: ANN401  of protobuf
+def _of_group(group: str, reader: "_Reader") -> Iterator[tuple[Place, Treatment]]:
+    doors = list(reader.doors())
+    for port, certificate, table in doors:
+        door = Door(group, port - min(each for each, _, _ in doors), certificate)
+        yield from _of_table(door, table, reader)
+
+
+def _of_table(door: Door, table: Any, reader: "_Reader") -> Iterator[tuple[Place, Treatment]]:  # noqa: ANN401  of protobuf
     for host in table.virtual_hosts:
         for domain in host.domains:
             if domain.partition(":")[0] == domain:  # not the same host with a port
                 for route in host.routes:
                     if route.HasField("route"):
-                        yield Place(group, domain, _path(route.match)), reader.treatment(route)
+                        yield Place(door, domain, _path(route.match)), reader.treatment(route)
 
 
 def _path(match: route_components_pb2.RouteMatch) -> str:
@@ -116,12 +135,40 @@ def _path(match: route_components_pb2.RouteMatch) -> str:
     return written.removesuffix(r"((\/).*)?")
 
 
+def _digest(source: base_pb2.DataSource) -> str:
+    pem = source.inline_bytes or source.inline_string.encode()
+    return sha256(pem.strip()).hexdigest()
+
+
 class _Reader:
     """Follows the names of one group's resources."""
 
     def __init__(self, resources: Mapping[str, Mapping[str, Any]]) -> None:
         self._resources = resources
         self._known: dict[str, list[Leg]] = {}
+
+    def doors(self) -> Iterator[tuple[int, str, Any]]:
+        """Give each port, the certificate that is shown there, and the routes of whoever comes in."""
+        for listener in self._resources[LDS].values():
+            chains = [*listener.filter_chains]
+            if listener.HasField("default_filter_chain"):
+                chains.append(listener.default_filter_chain)
+            for chain in chains:
+                certificate = self._shown(chain.transport_socket.typed_config)
+                for table in filter(None, map(self._table, chain.filters)):
+                    yield listener.address.socket_address.port_value, certificate, table
+
+    def _table(self, network_filter: Any) -> Any:  # noqa: ANN401  of protobuf
+        manager = http_connection_manager_pb2.HttpConnectionManager()
+        network_filter.typed_config.Unpack(manager)
+        return self._resources[RDS].get(manager.rds.route_config_name)
+
+    def _shown(self, typed: Any) -> str:  # noqa: ANN401  of protobuf
+        context = tls_pb2.DownstreamTlsContext()
+        if not typed.Unpack(context):
+            return ""
+        [named] = context.common_tls_context.tls_certificate_sds_secret_configs
+        return _digest(self._resources[SDS][named.name].tls_certificate.certificate_chain)
 
     def treatment(self, route: Any) -> Treatment:  # noqa: ANN401  of protobuf
         parts = route.route.weighted_clusters.clusters
@@ -173,8 +220,7 @@ class _Reader:
         names = frozenset(
             each.matcher.exact or proved_name(each) for each in asked.match_typed_subject_alt_names
         )
-        pem: bytes = roots.inline_bytes or roots.inline_string.encode()
-        return Proof(context.sni, names, sha256(pem.strip()).hexdigest())
+        return Proof(context.sni, names, _digest(roots))
 
     def _asked(self, common: Any) -> tuple[Any, Any]:  # noqa: ANN401  of protobuf
         """Return what is asked for, and the roots; they may be there themselves, or by name."""

@@ -2,25 +2,28 @@
 
 import tempfile
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import NamedTuple
 
+from msgspec import Struct
+
+from bench.peers.changes import CHANGES
 from bench.peers.measure import built
-from bench.peers.portrait import Dump, Portrait, portrait, read, without_server_names
-from bench.peers.shop import CHANGES, PATHS, Size
+from bench.peers.portrait import Dump, Key, Portrait, portrait, read, without_server_names
+from bench.peers.shop import PATHS, Size
 from bench.peers.side import Peer, running
 
 WHOLE = "everything"
 LARGE = 1000  # routes; of more only the whole is looked at, and not again after each change
 
 
-class Sent(NamedTuple):
-    """What has other bytes than before."""
+class Sent(Struct, frozen=True):
+    """What has other bytes than before, and what is there no more."""
 
     resources: Mapping[str, int]  # by type
     bytes: int
+    removed: Mapping[str, int]  # by type
 
 
 class DifferentError(Exception):
@@ -30,14 +33,16 @@ class DifferentError(Exception):
 def compared(peers: Sequence[Peer], size: Size) -> dict[str, dict[str, Sent]]:
     """Have all serve one shop; say what each sends of it, and after which change."""
     sent: dict[str, dict[str, Sent]] = {peer.name: {} for peer in peers}
-    before: Sequence[Dump] = [{} for _ in peers]
+    before: Sequence[Dump | None] = [{} for _ in peers]
     with tempfile.TemporaryDirectory() as folder:
         moments = zip(*(_served(peer, size, Path(folder)) for peer in peers), strict=True)
         for change, dumps in zip((WHOLE, *CHANGES), moments, strict=True):
             if change == WHOLE or size.routes <= LARGE:
-                check([portrait(each) for each in dumps], peers, size)
+                able = {peer: each for peer, each in zip(peers, dumps, strict=True) if each is not None}
+                check({peer: portrait(each) for peer, each in able.items()}, size, change)
             for peer, old, new in zip(peers, before, dumps, strict=True):
-                sent[peer.name][change] = _sent(old, new)
+                if new is not None:
+                    sent[peer.name][change] = _sent(old or {}, new)
             before = dumps
     return sent
 
@@ -45,38 +50,47 @@ def compared(peers: Sequence[Peer], size: Size) -> dict[str, dict[str, Sent]]:
 def whole(peer: Peer, size: Size) -> Dump:
     """Have a control plane serve one shop."""
     with tempfile.TemporaryDirectory() as folder, closing(_served(peer, size, Path(folder))) as moments:
-        return next(moments)
+        dump = next(moments)
+        assert dump is not None
+        return dump
 
 
-def _served(peer: Peer, size: Size, folder: Path) -> Generator[Dump]:
-    """Give what a control plane serves, and then after each kind of change."""
+def _served(peer: Peer, size: Size, folder: Path) -> Generator[Dump | None]:
+    """Give what a control plane serves, and then after each kind of change; None for what it cannot do."""
     file = folder / peer.name
     with running(peer) as side:
         built(side, peer, size)
         side.dump(file)
         yield read(file)
-        for change in CHANGES.values():
-            side.put([change(1, size)])
+        for kind in CHANGES.values():
+            if not peer.can(kind, size):
+                yield None
+                continue
+            side.tell(kind.make(1, size))
             side.translate()
             side.dump(file)
             yield read(file)
 
 
-def check(found: Sequence[Portrait], peers: Sequence[Peer], size: Size) -> None:
-    """Compare what all serve of one shop with what the first of them does."""
-    if len(found[0]) != size.routes * len(PATHS):
-        message = f"{peers[0].name} serves {len(found[0])} places of {size}"
+def check(found: Mapping[Peer, Portrait], size: Size, change: str = WHOLE) -> None:
+    """Compare what all serve of one shop, or after a change of it, with what the first of them does."""
+    (we, ours), *_ = found.items()
+    if change == WHOLE and len(ours) != size.routes * len(PATHS):
+        message = f"{we.name} serves {len(ours)} places of {size}"
         raise DifferentError(message)
-    for peer, served in zip(peers, found, strict=True):
-        expected = found[0] if peer.sends_sni else without_server_names(found[0])
+    for peer, served in found.items():
+        expected = ours if peer.sends_sni else without_server_names(ours)
         for place in expected.keys() | served.keys():
-            ours, theirs = expected.get(place), served.get(place)
-            if theirs != ours:
-                message = f"{place} of {size}\n{peers[0].name}: {ours}\n{peer.name}: {theirs}"
+            if served.get(place) != expected.get(place):
+                said = f"{we.name}: {expected.get(place)}\n{peer.name}: {served.get(place)}"
+                message = f"{place} of {size} after {change}\n{said}"
                 raise DifferentError(message)
 
 
 def _sent(before: Dump, after: Dump) -> Sent:
     news = {key: body for key, body in after.items() if before.get(key) != body}
-    types = Counter(type_url.rpartition(".")[2] for _, type_url, _ in news)
-    return Sent(types, sum(map(len, news.values())))
+    return Sent(_types(news), sum(map(len, news.values())), _types(before.keys() - after.keys()))
+
+
+def _types(keys: Iterable[Key]) -> Mapping[str, int]:
+    return Counter(type_url.rpartition(".")[2] for _, type_url, _ in keys)

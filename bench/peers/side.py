@@ -9,7 +9,8 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from bench.peers.shop import Manifest
+from bench.peers.changes import Kind, Told
+from bench.peers.shop import Manifest, Size
 
 
 class Took(Struct, frozen=True):
@@ -28,6 +29,10 @@ class Peer(NamedTuple):
     most_gateways: int = 1_000_000  # that one process serves
     sends_sni: bool = True  # where a BackendTLSPolicy names one
 
+    def can(self, kind: Kind, size: Size) -> bool:
+        """Say whether one process can be told this."""
+        return size.gateways + kind.more_gateways <= self.most_gateways
+
 
 class Memory(NamedTuple):
     """Bytes that are resident."""
@@ -45,6 +50,12 @@ class Side(NamedTuple):
         """Tell objects; nothing is made of them yet."""
         for manifest in manifests:
             self._say({"do": "put", "object": manifest})
+
+    def tell(self, news: Told) -> None:
+        """Tell what is new and what is gone."""
+        self.put(news.put)
+        for manifest in news.delete:
+            self._say({"do": "delete", "object": manifest})
 
     def translate(self) -> Took:
         """Have bytes made of what was told."""

@@ -1,11 +1,13 @@
 // Package main is Contour between its informers and its xDS port: what its event handler does with what changed,
-// called directly and without waiting for more to come. Statuses are made and not sent.
+// called directly and without waiting for more to come. Statuses are made, of objects that are there already, and
+// neither compared nor sent.
 package main
 
 import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 
 	cachev3 "github.com/envoyproxy/go-control-plane/pkg/cache/v3"
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
@@ -27,23 +29,43 @@ import (
 // group is the one Gateway that a Contour serves.
 const group = "shop/g0"
 
+// change is what an informer says of one object.
+type change struct {
+	thing client.Object
+	gone  bool
+}
+
+type named struct {
+	kind reflect.Type
+	name client.ObjectKey
+}
+
 type contour struct {
 	builder   *dag.Builder
 	endpoints *xdscachev3.EndpointSliceTranslator
 	caches    []xdscache.ResourceCache
 	observer  dag.Observer
 
+	judged  map[named]client.Object // what has a status
 	slices  map[client.ObjectKey]*discoveryv1.EndpointSlice
-	pending []client.Object
+	pending []change
 	built   bool
 }
 
 func (c *contour) Put(kind string, written []byte) error {
+	return c.await(kind, written, false)
+}
+
+func (c *contour) Delete(kind string, written []byte) error {
+	return c.await(kind, written, true)
+}
+
+func (c *contour) await(kind string, written []byte, gone bool) error {
 	thing, err := empty(kind)
 	if err != nil {
 		return err
 	}
-	c.pending = append(c.pending, thing)
+	c.pending = append(c.pending, change{thing, gone})
 	return json.Unmarshal(written, thing)
 }
 
@@ -65,8 +87,10 @@ func empty(kind string) (client.Object, error) {
 		return &discoveryv1.EndpointSlice{}, nil
 	case "ConfigMap":
 		return &corev1.ConfigMap{}, nil
+	case "Secret":
+		return &corev1.Secret{}, nil
 	}
-	return nil, fmt.Errorf("nobody puts a %s", kind)
+	return nil, fmt.Errorf("nobody has a %s", kind)
 }
 
 func (c *contour) Prepare() error {
@@ -75,12 +99,8 @@ func (c *contour) Prepare() error {
 
 func (c *contour) Translate() error {
 	rebuild := false
-	for _, thing := range c.pending {
-		if slice, ok := thing.(*discoveryv1.EndpointSlice); ok {
-			c.place(slice)
-		} else if c.builder.Source.Insert(thing) {
-			rebuild = true
-		}
+	for _, each := range c.pending {
+		rebuild = c.take(each) || rebuild
 	}
 	c.pending = nil
 	if !rebuild {
@@ -88,12 +108,44 @@ func (c *contour) Translate() error {
 	}
 	graph := c.builder.Build()
 	c.observer.OnChange(graph)
-	graph.StatusCache.GetStatusUpdates()
+	c.judge(graph)
 	return c.marshal()
 }
 
-func (c *contour) place(slice *discoveryv1.EndpointSlice) {
+// judge makes the status of each object, as is done before it is compared with what the object says.
+func (c *contour) judge(graph *dag.DAG) {
+	for _, update := range graph.StatusCache.GetStatusUpdates() {
+		if thing, known := c.judged[named{reflect.TypeOf(update.Resource), update.NamespacedName}]; known {
+			update.Mutator.Mutate(thing)
+		}
+	}
+}
+
+// take tells a change to those who keep objects, and whether the graph has to be built again.
+func (c *contour) take(each change) bool {
+	if slice, ok := each.thing.(*discoveryv1.EndpointSlice); ok {
+		c.place(slice, each.gone)
+		return false
+	}
+	key := named{reflect.TypeOf(each.thing), client.ObjectKeyFromObject(each.thing)}
+	if each.gone {
+		delete(c.judged, key)
+		return c.builder.Source.Remove(each.thing)
+	}
+	switch each.thing.(type) {
+	case *gwapiv1.GatewayClass, *gwapiv1.Gateway, *gwapiv1.HTTPRoute, *gwapiv1alpha3.BackendTLSPolicy:
+		c.judged[key] = each.thing
+	}
+	return c.builder.Source.Insert(each.thing)
+}
+
+func (c *contour) place(slice *discoveryv1.EndpointSlice, gone bool) {
 	key := client.ObjectKeyFromObject(slice)
+	if gone {
+		c.endpoints.OnDelete(slice)
+		delete(c.slices, key)
+		return
+	}
 	if before, known := c.slices[key]; known {
 		c.endpoints.OnUpdate(before, slice)
 	} else {
@@ -170,6 +222,7 @@ func started() *contour {
 		endpoints: endpoints,
 		caches:    caches,
 		observer:  dag.ComposeObservers(append(xdscache.ObserversOf(caches), snapshots)...),
+		judged:    map[named]client.Object{},
 		slices:    map[client.ObjectKey]*discoveryv1.EndpointSlice{},
 	}
 }

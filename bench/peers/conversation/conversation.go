@@ -25,6 +25,8 @@ type Resource struct {
 type Peer interface {
 	// Put takes an object as the API server has it, and keeps it until the next Prepare.
 	Put(kind string, object []byte) error
+	// Delete takes an object that the API server has no more; it is gone with the next Prepare.
+	Delete(kind string, object []byte) error
 	// Prepare does what comes before a translation and is not measured.
 	Prepare() error
 	// Translate makes bytes of all that was put, or of what differs.
@@ -86,17 +88,23 @@ func hold(peer Peer) error {
 func answer(peer Peer, asked line) (any, error) {
 	switch asked.Do {
 	case "put":
-		var named kind
-		if err := json.Unmarshal(asked.Object, &named); err != nil {
-			return nil, err
-		}
-		return nil, peer.Put(named.Kind, asked.Object)
+		return nil, tell(peer.Put, asked.Object)
+	case "delete":
+		return nil, tell(peer.Delete, asked.Object)
 	case "translate":
 		return clocked(peer)
 	case "dump":
 		return dump(peer, asked.To)
 	}
 	return nil, fmt.Errorf("nobody knows %q", asked.Do)
+}
+
+func tell(take func(string, []byte) error, object []byte) error {
+	var named kind
+	if err := json.Unmarshal(object, &named); err != nil {
+		return err
+	}
+	return take(named.Kind, object)
 }
 
 func clocked(peer Peer) (took, error) {

@@ -39,22 +39,32 @@ var own = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Nam
 // table is the objects of one kind, by namespace and name.
 type table[T client.Object] map[string]T
 
-func (t table[T]) put(thing T, written []byte) error {
-	if err := json.Unmarshal(written, thing); err != nil {
-		return err
-	}
-	t[client.ObjectKeyFromObject(thing).String()] = thing
-	return nil
+func (t table[T]) put(thing client.Object) {
+	t[key(thing)] = thing.(T)
+}
+
+func (t table[T]) remove(thing client.Object) {
+	delete(t, key(thing))
+}
+
+func key(thing client.Object) string {
+	return client.ObjectKeyFromObject(thing).String()
+}
+
+// place is where objects of one kind are kept.
+type place interface {
+	put(client.Object)
+	remove(client.Object)
 }
 
 func (t table[T]) all() []T {
 	return slices.SortedFunc(maps.Values(t), func(a, b T) int {
-		return cmp.Compare(client.ObjectKeyFromObject(a).String(), client.ObjectKeyFromObject(b).String())
+		return cmp.Compare(key(a), key(b))
 	})
 }
 
 type gateway struct {
-	class      *gwapiv1.GatewayClass
+	classes    table[*gwapiv1.GatewayClass] // of which there is one
 	gateways   table[*gwapiv1.Gateway]
 	routes     table[*gwapiv1.HTTPRoute]
 	policies   table[*gwapiv1.BackendTLSPolicy]
@@ -62,6 +72,7 @@ type gateway struct {
 	services   table[*corev1.Service]
 	slices     table[*discoveryv1.EndpointSlice]
 	configMaps table[*corev1.ConfigMap]
+	secrets    table[*corev1.Secret]
 
 	tree      *resource.Resources
 	irs       resource.XdsIRMap
@@ -71,31 +82,59 @@ type gateway struct {
 }
 
 func (g *gateway) Put(kind string, written []byte) error {
+	place, thing, err := g.read(kind, written)
+	if err != nil {
+		return err
+	}
+	place.put(thing)
+	return nil
+}
+
+func (g *gateway) Delete(kind string, written []byte) error {
+	place, thing, err := g.read(kind, written)
+	if err != nil {
+		return err
+	}
+	place.remove(thing)
+	return nil
+}
+
+func (g *gateway) read(kind string, written []byte) (place, client.Object, error) {
+	place, thing, err := g.empty(kind)
+	if err != nil {
+		return nil, nil, err
+	}
+	return place, thing, json.Unmarshal(written, thing)
+}
+
+// empty says where objects of a kind are, and makes one to read another into.
+func (g *gateway) empty(kind string) (place, client.Object, error) {
 	switch kind {
 	case "GatewayClass":
-		g.class = &gwapiv1.GatewayClass{}
-		return json.Unmarshal(written, g.class)
+		return g.classes, &gwapiv1.GatewayClass{}, nil
 	case "Gateway":
-		return g.gateways.put(&gwapiv1.Gateway{}, written)
+		return g.gateways, &gwapiv1.Gateway{}, nil
 	case "HTTPRoute":
-		return g.routes.put(&gwapiv1.HTTPRoute{}, written)
+		return g.routes, &gwapiv1.HTTPRoute{}, nil
 	case "BackendTLSPolicy":
-		return g.policies.put(&gwapiv1.BackendTLSPolicy{}, written)
+		return g.policies, &gwapiv1.BackendTLSPolicy{}, nil
 	case "Namespace":
-		return g.namespaces.put(&corev1.Namespace{}, written)
+		return g.namespaces, &corev1.Namespace{}, nil
 	case "Service":
-		return g.services.put(&corev1.Service{}, written)
+		return g.services, &corev1.Service{}, nil
 	case "EndpointSlice":
-		return g.slices.put(&discoveryv1.EndpointSlice{}, written)
+		return g.slices, &discoveryv1.EndpointSlice{}, nil
 	case "ConfigMap":
-		return g.configMaps.put(&corev1.ConfigMap{}, written)
+		return g.configMaps, &corev1.ConfigMap{}, nil
+	case "Secret":
+		return g.secrets, &corev1.Secret{}, nil
 	}
-	return fmt.Errorf("nobody puts a %s", kind)
+	return nil, nil, fmt.Errorf("nobody has a %s", kind)
 }
 
 func (g *gateway) Prepare() error {
 	tree := resource.NewResources()
-	tree.GatewayClass = g.class
+	tree.GatewayClass = g.classes.all()[0]
 	tree.Gateways = g.gateways.all()
 	tree.HTTPRoutes = g.routes.all()
 	tree.BackendTLSPolicies = g.policies.all()
@@ -103,7 +142,7 @@ func (g *gateway) Prepare() error {
 	tree.Services = g.services.all()
 	tree.EndpointSlices = g.slices.all()
 	tree.ConfigMaps = g.configMaps.all()
-	tree.Secrets = []*corev1.Secret{own} // it is only looked for: nothing here uses it
+	tree.Secrets = append(g.secrets.all(), own) // which is only looked for: nothing here uses it
 	tree.Sort()
 	g.tree = tree
 	return nil
@@ -112,7 +151,7 @@ func (g *gateway) Prepare() error {
 func (g *gateway) Translate() error {
 	made, err := (&gatewayapi.Translator{
 		GatewayControllerName: egv1a1.GatewayControllerName,
-		GatewayClassName:      gwapiv1.ObjectName(g.class.Name),
+		GatewayClassName:      gwapiv1.ObjectName(g.tree.GatewayClass.Name),
 		ControllerNamespace:   namespace,
 		Logger:                g.logger,
 	}).Translate(context.Background(), g.tree)
@@ -177,6 +216,7 @@ func (g *gateway) Resources(give func(conversation.Resource) error) error {
 
 func main() {
 	conversation.Hold(&gateway{
+		classes:    table[*gwapiv1.GatewayClass]{},
 		gateways:   table[*gwapiv1.Gateway]{},
 		routes:     table[*gwapiv1.HTTPRoute]{},
 		policies:   table[*gwapiv1.BackendTLSPolicy]{},
@@ -184,6 +224,7 @@ func main() {
 		services:   table[*corev1.Service]{},
 		slices:     table[*discoveryv1.EndpointSlice]{},
 		configMaps: table[*corev1.ConfigMap]{},
+		secrets:    table[*corev1.Secret]{},
 		irs:        resource.XdsIRMap{},
 		snapshots:  map[string]*cachev3.Snapshot{},
 		logger:     logging.DefaultLogger(io.Discard, egv1a1.LogLevelInfo),
