@@ -1,15 +1,17 @@
-"""Measures changes and route tables anew, prints what it found, and draws it."""
+"""Measures changes and route tables anew, prints what it found, and draws it.
+
+Beside peers nothing is measured: what `make bench ON=peers` kept is drawn, if there is any.
+"""
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from bench import changes, tables
 from bench.changes import Built
-from bench.plots.chart import Chart, Line
+from bench.plots import peers
+from bench.plots.chart import FOLDER, Chart, Line
 from bench.tables import Found, Shape
 
-FOLDER = Path(__file__).parents[2] / "docs" / "plots"
 DRAWN = ("one endpoint", "one policy", "one route", "a route more")
 
 
@@ -61,6 +63,7 @@ def main() -> None:
     pictures = {"growth": growth(shapes), "changes": costs(shapes[0]), "answers": answers(found)}
     for name, chart in pictures.items():
         (FOLDER / f"{name}.svg").write_text(chart.svg())
+    peers.draw()
 
 
 if __name__ == "__main__":

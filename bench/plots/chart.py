@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Sequence
 from html import escape
 from math import ceil, floor, log10
+from pathlib import Path
 from typing import NamedTuple
 
+FOLDER = Path(__file__).parents[2] / "docs" / "plots"
 WIDTH, HEIGHT = 760, 420
 LEFT, RIGHT, TOP, BOTTOM = 70, 210, 50, 50  # around the drawing; names of lines stand at the right
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#56b4e9")  # told apart by everybody
@@ -92,5 +94,6 @@ class Chart(NamedTuple):
 
     def _place(self, point: Point) -> Point:
         (left, right), (low, high) = self._bounds(0), self._bounds(1)
-        across, up = (log10(point[0]) - left) / (right - left), (log10(point[1]) - low) / (high - low)
+        across = (log10(point[0]) - left) / ((right - left) or 1.0)  # one size has a picture, too
+        up = (log10(point[1]) - low) / ((high - low) or 1.0)
         return LEFT + across * (WIDTH - LEFT - RIGHT), HEIGHT - BOTTOM - up * (HEIGHT - TOP - BOTTOM)
