@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeVar
 
 from bench.cluster.manifests import route, service
 from bench.cluster.scene import Scene
+from bench.cluster.wanted import GIVEN_UP
 from tests.real_envoy import until
 
 T = TypeVar("T")
@@ -14,7 +15,6 @@ T = TypeVar("T")
 FOUND, NOT_FOUND = 200, 404
 PACE = 0.003  # seconds between two questions, so that whoever is asked has the processors
 WATCHED = 0.2  # seconds for which a new route must go on answering rightly
-GIVEN_UP = 120.0  # seconds
 CHANGES = 10.0  # of endpoints, each second
 CHURNED = service(0)
 ASKED = "r0.test"  # whose route leads there
@@ -62,6 +62,15 @@ async def _probe(scene: Scene, name: str) -> tuple[float, int, int]:
     await scene.delete(made)
     await _until(scene, host, NOT_FOUND, FOUND)
     return took, before, after
+
+
+async def found(scene: Scene, host: str) -> None:
+    """Wait until a host is there."""
+
+    async def answered() -> bool:
+        return await scene.answer(host) == FOUND
+
+    await until(answered, within=GIVEN_UP)
 
 
 async def _until(scene: Scene, host: str, wanted: int, expected: int) -> int:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from bench.cluster.asking import Churned, Probed
 from bench.cluster.usage import Usage
-from bench.cluster.writes import GATEWAYS, ROUTES
+from bench.cluster.writes import GATEWAYS, POLICIES, ROUTES
 
 SOON = 0.1  # seconds within which an endpoint should be seen
 MEDIAN, LATE = 50, 99
@@ -25,7 +25,7 @@ class Busy(NamedTuple):
 
     churned: Churned
     cpu: float  # of a processor, all the while
-    writes: int  # of statuses
+    writes: Mapping[str, int]  # of statuses, by resource
 
 
 class Size(NamedTuple):
@@ -56,7 +56,8 @@ def _median_of_new(size: Size) -> float:
 
 ROWS = (
     Row("status writes for routes", lambda size: size.created.writes[ROUTES]),
-    Row("status writes for the Gateway", lambda size: size.created.writes[GATEWAYS]),
+    Row("status writes for Gateways", lambda size: size.created.writes[GATEWAYS]),
+    Row("status writes for policies", lambda size: size.created.writes[POLICIES]),
     *(
         Row(title, of, of)
         for title, of in {
@@ -81,7 +82,9 @@ ROWS = (
     Row("  wrong answers before, after", lambda size: f"{size.under_churn.before}, {size.under_churn.after}"),
     Row("churn: changes", lambda size: len(size.busy.churned.seen)),
     Row("churn: share of a processor", lambda size: f"{size.busy.cpu:.3f}"),
-    Row("churn: status writes", lambda size: size.busy.writes),
+    Row("churn: status writes for routes", lambda size: size.busy.writes[ROUTES]),
+    Row("churn: status writes for Gateways", lambda size: size.busy.writes[GATEWAYS]),
+    Row("churn: status writes for policies", lambda size: size.busy.writes[POLICIES]),
     Row("churn: failed requests", lambda size: f"{size.busy.churned.failed} of {size.busy.churned.asked}"),
     Row("churn: endpoint seen, median, of 100 ms", lambda size: _of_soon(size, MEDIAN)),
     Row("churn: endpoint seen, p99, of 100 ms", lambda size: _of_soon(size, LATE)),

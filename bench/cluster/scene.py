@@ -1,11 +1,13 @@
-"""A Gateway with a proxy, its backends, and somebody who asks it; objects are written to the API."""
+"""Gateways with proxies, their backends, and somebody who asks the first; objects are written to the API."""
 
 import asyncio
 import os
 import subprocess
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from itertools import count
+from itertools import chain, count
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import NamedTuple
 
@@ -14,8 +16,21 @@ import msgspec
 from aiohttp import web
 from msgspec import Struct
 
-from bench.cluster.manifests import ADDRESSES, ENDING, GATEWAY_API, Json, address, backends, endpoints
+from bench.cluster.manifests import (
+    ADDRESSES,
+    ENDING,
+    GATEWAY_API,
+    SERVER_NAME,
+    Json,
+    Ports,
+    address,
+    backends,
+    endpoints,
+    gateway_name,
+    roots,
+)
 from bench.cluster.sides import Side
+from bench.cluster.wanted import GATEWAYS
 from bench.cluster.writes import status_writes
 from e2e.beside import gateway
 from e2e.kubectl import kubectl, wait_for
@@ -23,10 +38,18 @@ from e2e.test_proxies import reached
 from k8s_watch.api_server import ApiServer, Call, kubeconfig
 from k8s_watch.kind import Place
 from k8s_watch.writer import Writer, Written
+from tests.loopback import server_tls
+from tests.pki import Authority
 
 AT_ONCE = 16  # requests to the API server
 UNANSWERED = 0
-PLURALS = {"HTTPRoute": "httproutes", "Service": "services", "EndpointSlice": "endpointslices"}
+PLURALS = {
+    "HTTPRoute": "httproutes",
+    "BackendTLSPolicy": "backendtlspolicies",
+    "Service": "services",
+    "EndpointSlice": "endpointslices",
+    "ConfigMap": "configmaps",
+}
 
 
 class _Condition(Struct, frozen=True):
@@ -44,6 +67,7 @@ class _Listener(Struct, frozen=True):
 
 class _Status(Struct, frozen=True):
     parents: tuple[_Parent, ...] = ()
+    ancestors: tuple[_Parent, ...] = ()
     listeners: tuple[_Listener, ...] = ()
 
 
@@ -56,9 +80,10 @@ class _List(Struct, frozen=True):
 
 
 class Backends(NamedTuple):
-    """All backends as one server, and when each address was first asked."""
+    """All backends as one server, whom it is vouched for by, and when each address was first asked."""
 
-    port: int
+    ports: Ports
+    roots: str
     asked: dict[str, float]
 
 
@@ -70,7 +95,7 @@ class Scene(NamedTuple):
     session: aiohttp.ClientSession
     namespace: str
     pid: int  # of the control plane
-    at: str  # the address of the Gateway
+    at: str  # the address of the first Gateway
     backends: Backends
     numbers: "count[int]"  # of endpoints that were never there
 
@@ -81,31 +106,25 @@ class Scene(NamedTuple):
 
     async def put_all(self, manifests: Iterable[Json]) -> None:
         """Let objects be like this, several at a time."""
-        turns = asyncio.Semaphore(AT_ONCE)
-
-        async def put(manifest: Json) -> None:
-            async with turns:
-                await self.put(manifest)
-
-        await asyncio.gather(*(put(manifest) for manifest in manifests))
+        await _each(self.put, manifests)
 
     async def delete(self, manifest: Json) -> None:
         """Let there be no such object."""
         await self.writer.delete(self._place(manifest))
 
-    async def delete_routes(self) -> None:
-        """Let there be no routes."""
-        async with self.api.send(Call("DELETE", self._routes.path())) as answer:
-            await answer.read()
+    async def delete_all(self, manifests: Iterable[Json]) -> None:
+        """Let there be no such objects, several at a time."""
+        await _each(self.delete, manifests)
 
     async def have_backends(self, routes: int) -> None:
-        """Have the Services of so many routes."""
-        await self.put_all(backends(routes, self.backends.port))
+        """Have the Services of so many routes, and whom their policies trust."""
+        trusted = roots(self.backends.roots)
+        await self.put_all(chain((trusted,), backends(routes, self.backends.ports)))
 
     async def replace(self, name: str) -> tuple[str, float]:
         """Replace the endpoint of a Service that is ready; give the new one, and when the API knew it."""
         number = next(self.numbers)
-        await self.put(endpoints(name, self.backends.port, number))
+        await self.put(endpoints(name, self.backends.ports.of(name), number))
         return address(number), monotonic()
 
     async def answer(self, host: str) -> int:
@@ -119,14 +138,16 @@ class Scene(NamedTuple):
 
     async def accepted(self) -> int:
         """Count the routes that are told to be accepted."""
-        found = msgspec.json.decode(await self._get(self._routes.path()), type=_List)
-        return sum(_accepted(each) for each in found.items)
+        return sum(map(_accepted, await self._all("httproutes")))
+
+    async def accepted_policies(self) -> int:
+        """Count the policies that are told to be accepted."""
+        return sum(map(_accepted, await self._all("backendtlspolicies")))
 
     async def attached(self) -> int:
-        """Read how many routes the Gateway says that it has."""
-        place = Place(GATEWAY_API, "gateways", self.namespace, "edge")
-        found = msgspec.json.decode(await self._get(place.path()), type=_Object)
-        return sum(each.attached for each in found.status.listeners)
+        """Read how many routes the Gateways say that they have."""
+        gateways = await self._all("gateways")
+        return sum(each.attached for gateway in gateways for each in gateway.status.listeners)
 
     async def status_writes(self) -> Mapping[str, int]:
         """Count the writes of statuses so far."""
@@ -136,9 +157,9 @@ class Scene(NamedTuple):
         async with self.api.send(Call("GET", path, accept=accept)) as answer:
             return await answer.read()
 
-    @property
-    def _routes(self) -> Place:
-        return Place(GATEWAY_API, "httproutes", self.namespace)
+    async def _all(self, plural: str) -> tuple[_Object, ...]:
+        place = Place(GATEWAY_API, plural, self.namespace)
+        return msgspec.json.decode(await self._get(place.path()), type=_List).items
 
     def _place(self, manifest: Json) -> Place:
         plural = PLURALS[manifest["kind"]]
@@ -147,7 +168,7 @@ class Scene(NamedTuple):
 
 @asynccontextmanager
 async def staged(side: Side) -> AsyncIterator[Scene]:
-    """Have a Gateway whose proxy answers."""
+    """Have Gateways whose proxies answer."""
     namespace = side.namespace
     kubectl("create", "namespace", namespace)
     wait_for(namespace, "create", "serviceaccount/default")
@@ -158,8 +179,10 @@ async def staged(side: Side) -> AsyncIterator[Scene]:
         aiohttp.ClientSession() as session,
     ):
         try:
-            gateway(namespace, "edge")
-            at = await reached(namespace, "edge")
+            names = [gateway_name(number) for number in range(GATEWAYS)]
+            for name in names:
+                gateway(namespace, name)
+            at, *_ = [await reached(namespace, name) for name in names]
             numbers = count(ENDING + 1)
             yield Scene(api, Writer(api, "bench"), session, namespace, pid, at, found, numbers)
         finally:
@@ -168,12 +191,12 @@ async def staged(side: Side) -> AsyncIterator[Scene]:
 
 @asynccontextmanager
 async def _backends() -> AsyncIterator[Backends]:
-    found = Backends(0, {})
+    authority, found = Authority("bench"), dict[str, float]()
 
     async def answer(request: web.Request) -> web.Response:
         assert request.transport is not None
         local, _ = request.transport.get_extra_info("sockname")
-        found.asked.setdefault(local, monotonic())
+        found.setdefault(local, monotonic())
         return web.Response(text=local)
 
     app = web.Application()
@@ -181,9 +204,12 @@ async def _backends() -> AsyncIterator[Backends]:
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     try:
-        with _node_has(ADDRESSES):
-            await web.TCPSite(runner, "0.0.0.0", 0).start()  # noqa: S104  inside a network namespace
-            yield found._replace(port=int(runner.addresses[0][1]))
+        with _node_has(ADDRESSES), TemporaryDirectory() as folder:
+            tls = server_tls(authority.issue(dns=[SERVER_NAME]), Path(folder))
+            for context in (None, tls):
+                await web.TCPSite(runner, "0.0.0.0", 0, ssl_context=context).start()  # noqa: S104  inside a network namespace
+            plain, secret = (int(port) for _, port in runner.addresses)
+            yield Backends(Ports(plain, secret), authority.pem, found)
     finally:
         await runner.cleanup()
 
@@ -199,6 +225,17 @@ def _node_has(addresses: str) -> Iterator[None]:
         subprocess.run(["ip", "route", "del", *route], check=True)  # noqa: S603, S607  as written above
 
 
-def _accepted(route: _Object) -> bool:
-    conditions = (each for parent in route.status.parents for each in parent.conditions)
+async def _each(do: Callable[[Json], Awaitable[None]], manifests: Iterable[Json]) -> None:
+    turns = asyncio.Semaphore(AT_ONCE)
+
+    async def one(manifest: Json) -> None:
+        async with turns:
+            await do(manifest)
+
+    await asyncio.gather(*(one(manifest) for manifest in manifests))
+
+
+def _accepted(thing: _Object) -> bool:
+    told = thing.status.parents + thing.status.ancestors
+    conditions = (each for about in told for each in about.conditions)
     return any((each.type, each.status) == ("Accepted", "True") for each in conditions)

@@ -3,10 +3,20 @@
 import pytest
 
 from bench.cluster.asking import Churned, Probed, seen
-from bench.cluster.manifests import ADDRESSES, MOST, address, endpoints
+from bench.cluster.manifests import (
+    ADDRESSES,
+    MOST,
+    Ports,
+    address,
+    backends,
+    endpoints,
+    policies,
+    proved_hosts,
+    routes,
+)
 from bench.cluster.report import Busy, Created, Size, percentile, report
 from bench.cluster.usage import Usage
-from bench.cluster.writes import GATEWAYS, ROUTES, status_writes
+from bench.cluster.writes import GATEWAYS, POLICIES, ROUTES, status_writes
 
 pytestmark = pytest.mark.tree
 
@@ -20,6 +30,7 @@ METRICS = "".join(
         COUNTED.format(200, "httproutes", "status", "GET", 500),
         COUNTED.format(200, "httproutes", "", "APPLY", 7000),
         COUNTED.format(200, "gateways", "status", "APPLY", "1.08e+02"),
+        COUNTED.format(200, "backendtlspolicies", "status", "APPLY", 50),
         COUNTED.format(200, "grpcroutes", "status", "PATCH", 9),
         'apiserver_request_body_size_bytes_sum{resource="gateways",subresource="status",verb="PUT"} 4\n',
     )
@@ -28,13 +39,18 @@ METRICS = "".join(
 
 def size(scale: float) -> Size:
     """Make up figures, all times in proportion."""
-    created = Created(Usage(scale, 100, int(200 * scale)), {ROUTES: 10, GATEWAYS: 2}, scale / 2)
+    created = Created(Usage(scale, 100, int(200 * scale)), {ROUTES: 10, GATEWAYS: 2, POLICIES: 5}, scale / 2)
     probed = Probed((scale, 2 * scale, 40 * scale), 3, 1)
-    return Size(created, probed, Busy(Churned((0.04, 0.05), 0, 9000), 0.25, 0), probed)
+    return Size(
+        created,
+        probed,
+        Busy(Churned((0.04, 0.05), 0, 9000), 0.25, {ROUTES: 0, GATEWAYS: 1, POLICIES: 0}),
+        probed,
+    )
 
 
 def test_writes_of_statuses_are_counted_whoever_they_are_from_and_whatever_became_of_them() -> None:
-    assert status_writes(METRICS) == {ROUTES: 1023, GATEWAYS: 108}
+    assert status_writes(METRICS) == {ROUTES: 1023, GATEWAYS: 108, POLICIES: 50}
 
 
 def test_an_endpoint_counts_as_seen_when_it_or_a_newer_one_is_asked() -> None:
@@ -59,6 +75,21 @@ def test_each_endpoint_is_new_one_is_ready_and_those_before_it_still_answer() ->
     assert address(MOST - 1).startswith(ADDRESSES.split(".")[0])
 
 
+def test_every_second_service_has_a_policy_and_answers_with_tls() -> None:
+    led_to = [each for each in backends(60, Ports(80, 443)) if each["kind"] == "EndpointSlice"]
+    ports = {each["metadata"]["name"]: each["ports"][0]["port"] for each in led_to}
+    assert ports == {"s0": 80, "s1": 443, "s2": 80, "s3": 443, "s4": 80, "s5": 443}
+    assert [each["metadata"]["name"] for each in policies(60)] == ["s1", "s3", "s5"]
+
+
+def test_routes_are_shared_by_gateways_and_asked_at_the_first_one() -> None:
+    attached = {each["spec"]["hostnames"][0]: each["spec"]["parentRefs"][0]["name"] for each in routes(40, 3)}
+    assert {*attached.values()} == {"edge", "edge-1", "edge-2"}
+    asked = [*proved_hosts(40, 3)]
+    assert asked == ["r12.test", "r15.test", "r18.test", "r30.test", "r33.test", "r36.test", "r39.test"]
+    assert {attached[each] for each in asked} == {"edge"}
+
+
 def test_what_is_told_is_counts_and_what_one_thing_is_of_another() -> None:
     text = report((10, 1000), {"Legation": [size(1), size(2)], "Envoy Gateway": [size(3), size(30)]})
     few, many = (part.splitlines() for part in text.split("\n1000 routes"))
@@ -67,5 +98,6 @@ def test_what_is_told_is_counts_and_what_one_thing_is_of_another() -> None:
     cells = {" ".join(line.split()[:-2]): line.split()[-2:] for line in many[1:]}
     assert cells["new route to 200, median"] == ["2.00x", "30.00x"]
     assert cells["under churn: new route to 200, p99"] == ["40.00x", "600.00x"]
-    assert cells["status writes for the Gateway"] == ["2", "2"]
+    assert cells["status writes for Gateways"] == ["2", "2"]
+    assert cells["churn: status writes for Gateways"] == ["1", "1"]
     assert cells["churn: endpoint seen, p99, of 100 ms"] == ["0.50", "0.50"]
