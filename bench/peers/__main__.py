@@ -1,7 +1,8 @@
 """A whole shop and one change of each kind, side by side; only what one is of another is printed.
 
-`ROUTES=100,1000` and `GATEWAYS=1,50` name other sizes, `ROUNDS=5` how often all take turns. With
-`INTO=build/peers.json` what is found is kept there, too, beside what the file has of other sizes.
+`ROUTES=100,1000` and `GATEWAYS=1,50` name other sizes, `ROUNDS=5` how often all take turns, `TURNS=1` how
+often each makes every kind of change then. With `INTO=build/peers.json` what is found is kept there, too,
+beside what the file has of other sizes.
 """
 
 import os

@@ -1,5 +1,6 @@
 """What is changed in a shop: first one object in its place, then what comes and goes."""
 
+import os
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from bench.peers.shop import (
     route,
 )
 
-TURNS = 3  # of each kind of change
+TURNS = int(os.environ.get("TURNS", "3"))  # of each kind of change
 TOUCHED = 7  # the number of whatever is changed; it is odd, so there is a policy of that number
 
 
