@@ -57,8 +57,13 @@ class _Condition(Struct, frozen=True):
     status: str
 
 
+class _Reference(Struct, frozen=True):
+    kind: str = "Gateway"
+
+
 class _Parent(Struct, frozen=True):
     conditions: tuple[_Condition, ...] = ()
+    ancestor: _Reference = msgspec.field(name="ancestorRef", default=_Reference())
 
 
 class _Listener(Struct, frozen=True):
@@ -141,7 +146,7 @@ class Scene(NamedTuple):
         return sum(map(_accepted, await self._all("httproutes")))
 
     async def accepted_policies(self) -> int:
-        """Count the policies that are told to be accepted."""
+        """Count the policies that are told to be accepted for a Gateway, and not only for their Service."""
         return sum(map(_accepted, await self._all("backendtlspolicies")))
 
     async def attached(self) -> int:
@@ -237,5 +242,5 @@ async def _each(do: Callable[[Json], Awaitable[None]], manifests: Iterable[Json]
 
 def _accepted(thing: _Object) -> bool:
     told = thing.status.parents + thing.status.ancestors
-    conditions = (each for about in told for each in about.conditions)
+    conditions = (each for about in told if about.ancestor.kind == "Gateway" for each in about.conditions)
     return any((each.type, each.status) == ("Accepted", "True") for each in conditions)
