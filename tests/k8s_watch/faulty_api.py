@@ -4,9 +4,11 @@ import asyncio
 import json
 import re
 import ssl
-from collections import Counter
+from bisect import bisect_right
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from operator import itemgetter
 from pathlib import Path
 from random import Random
 
@@ -59,6 +61,7 @@ class FaultyApi:
         self.revision = 100
         self.forgotten = 0
         self.port = 0
+        self._keys: dict[str, set[Key]] = defaultdict(set)  # by plural
         self._history: list[tuple[int, str, str, str]] = []
         self._ending = 0
         self._hushed: dict[str, int] = {}
@@ -80,6 +83,7 @@ class FaultyApi:
         }
         kind = "MODIFIED" if key in self.objects else "ADDED"
         self.objects[key] = {"apiVersion": "example.com/v1", "metadata": metadata, **fields}
+        self._keys[plural].add(key)
         await self._note(key, kind, self.objects[key])
 
     def _generation(self, key: Key, fields: dict[str, Json]) -> int:
@@ -94,6 +98,7 @@ class FaultyApi:
         """Delete an object."""
         self.revision += 1
         last = self.objects.pop((plural, namespace, name))
+        self._keys[plural].remove((plural, namespace, name))
         metadata: dict[str, Json] = {
             "name": name,
             "namespace": namespace,
@@ -215,9 +220,12 @@ class FaultyApi:
 
     async def _follow(self, response: web.StreamResponse, plural: str, namespace: str, after: int) -> None:
         ending, begun = self._ending, len(self.requests)
+        place = bisect_right(self._history, after, key=itemgetter(0))  # all that was before is not looked at
         while ending == self._ending and plural not in self.away:
-            for revision, kind, where, line in self._history:
-                if revision > after and kind == plural and namespace in ("", where):
+            while place < len(self._history):
+                _, kind, where, line = self._history[place]
+                place += 1
+                if kind == plural and namespace in ("", where):
                     if begun <= self._hushed.get(plural, -1):
                         await asyncio.Event().wait()
                     if self.lags is not None:
@@ -264,7 +272,7 @@ class FaultyApi:
         return self._matching(plural, namespace)
 
     def _matching(self, plural: str, namespace: str) -> list[dict[str, Json]]:
-        keys = sorted(key for key in self.objects if key[0] == plural and namespace in ("", key[1]))
+        keys = sorted(key for key in self._keys[plural] if namespace in ("", key[1]))
         return [self.objects[key] for key in keys]
 
 
