@@ -1,8 +1,9 @@
 """What an API server carries for replicas of the control plane, counted by whoever answers them.
 
 Two replicas run as they are, with Envoys, at an API server that is small and counts. First they start; then
-nothing happens for a while; then one thing after the other is changed. `ROUTES=100` names another size,
-`QUIET=60` other seconds in which nothing happens.
+nothing happens for a while; then it forgets how all came to be as it is, so that all is told anew; then one
+thing after the other is changed. `ROUTES=100` names another size, `QUIET=60` other seconds in which nothing
+happens.
 """
 
 import asyncio
@@ -36,6 +37,7 @@ SETTLED = min(4.0, QUIET)  # after a change; a status that goes on changing is w
 ON_PAPER = 3  # replicas
 MINUTE = 60
 PLURALS: Mapping[str, str] = MappingProxyType({info.kind: info.plural for info in KINDS})
+NOTHING, ANEW = "nothing happens", "all is told anew"
 LEASES, EVENTS = "leases", "events"
 
 
@@ -44,10 +46,13 @@ class Counted(Struct, frozen=True):
 
     reads: Counter[str]
     writes: Counter[str]
+    anew: int  # watches that began with everything there is
+    most: int  # writes of the status of one object
 
     def __str__(self) -> str:
         """Name each but the Lease, which is asked for whatever happens."""
-        return f"reads: {_named(self.reads)}; writes: {_named(self.writes)}"
+        most = f", {self.most} of one status at the most" if self.most else ""
+        return f"reads: {_named(self.reads)}; writes: {_named(self.writes)}{most}"
 
 
 def _named(found: Counter[str]) -> str:
@@ -58,7 +63,14 @@ def _named(found: Counter[str]) -> str:
 def counted(requests: Sequence[Seen]) -> Counted:
     """Count what was read and written."""
     reads = (_plural(each) for each in requests if each.sort in ("list", "get"))
-    return Counted(Counter(reads), Counter(_plural(each) for each in requests if each.sort == "write"))
+    written = [each for each in requests if each.sort == "write"]
+    statuses = Counter(each.path for each in written if each.path.endswith("/status"))
+    return Counted(
+        Counter(reads),
+        Counter(map(_plural, written)),
+        sum(each.query.get("sendInitialEvents") == "true" for each in requests),
+        max(statuses.values(), default=0),
+    )
 
 
 def _plural(request: Seen) -> str:
@@ -160,8 +172,8 @@ async def changes(scene: Scene) -> dict[str, Counted]:
     return found
 
 
-async def main() -> None:
-    """Count, and print."""
+async def measured() -> tuple[Sequence[Seen], dict[str, Counted]]:
+    """Return what was asked until all had come, and what each step had asked after that."""
     async with serving(FaultyApi()) as api:
         scene = Scene(api)
         await scene.fill()
@@ -172,7 +184,16 @@ async def main() -> None:
                 begun = scene.since()
                 await asyncio.sleep(QUIET)
                 quiet = counted(scene.since())
-                changed = await changes(scene)
+                await api.lose_memory(lists=0)
+                await asyncio.sleep(SETTLED)
+                anew = counted(scene.since())
+                return begun, {NOTHING: quiet, ANEW: anew, **await changes(scene)}
+
+
+async def main() -> None:
+    """Count, and print."""
+    begun, found = await measured()
+    quiet, anew = found.pop(NOTHING), found.pop(ANEW)
     watches = sum(each.sort == "watch" for each in begun) / REPLICAS
     renewed = watches * MINUTE / mean(Limits().watch)
     read, written = (each[LEASES] * MINUTE / QUIET for each in (quiet.reads, quiet.writes))
@@ -181,7 +202,8 @@ async def main() -> None:
     print(f"a minute: the Lease is read {read:.0f} times and written {written:.0f} times")
     print(f"otherwise, in {QUIET:.0f} seconds in which nothing happens: {quiet}")
     print(f"a minute, by their length: {renewed:.1f} watches of each replica begin again")
-    for what, each in changed.items():
+    print(f"{ANEW}, by {anew.anew / REPLICAS:.0f} watches of each replica: {anew}")
+    for what, each in found.items():
         print(f"{what}: {each}")
     begin, more = ON_PAPER * renewed, ON_PAPER / REPLICAS
     print(

@@ -7,7 +7,7 @@ import pytest
 from tests.legation.running import run_module
 
 BENCH = Path(__file__).parents[2] / "bench"
-SMALL = {"ROUTES": "16", "ENVOYS": "5", "QUIET": "1", "ROUNDS": "1"}
+SMALL = {"ROUTES": "16", "ENVOYS": "5", "QUIET": "1", "ROUNDS": "1", "PROBES": "3"}
 WITHIN = 300.0
 
 

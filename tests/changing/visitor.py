@@ -20,7 +20,9 @@ Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 class Visitor:
     """One lasting connection, and what became of it."""
 
-    def __init__(self, visited: Visited, place: Place, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, visited: Visited, place: Place, tls: ssl.SSLContext | None = None, pace: float = PACE
+    ) -> None:
         """Know where to go; nothing is open yet."""
         self.visited = visited
         self.broken: Counter[str] = Counter()  # connections that ended without a word, by when
@@ -28,6 +30,7 @@ class Visitor:
         self.certificate = b""  # that was shown on the newest connection
         self._place = place
         self._tls = tls
+        self._pace = pace
         self._ends: Ends | None = None
         self._request = f"GET {visited.path} HTTP/1.1\r\nhost: {visited.host}\r\n\r\n".encode()
 
@@ -38,7 +41,7 @@ class Visitor:
 
     async def ask(self) -> Answer:
         """Send a request; one whose connection was closed before it was heard is sent again on another."""
-        await asyncio.sleep(PACE)
+        await asyncio.sleep(self._pace)
         async with asyncio.timeout(PATIENCE):
             for was_open in (self._ends is not None, False):
                 try:

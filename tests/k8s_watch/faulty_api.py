@@ -4,9 +4,11 @@ import asyncio
 import json
 import re
 import ssl
-from collections import Counter
+from bisect import bisect_right, insort
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from operator import itemgetter
 from pathlib import Path
 from random import Random
 
@@ -19,6 +21,7 @@ SOON = 120.0  # seconds; a deadline, not a pause
 LAGS = 0.1  # seconds at most by which a watch is late
 LOOPBACK = "127.0.0.1"
 ROOT = re.compile(r"/apis/[^/]+/[^/]+|/api/[^/]+")
+PARTIAL = "as=PartialObjectMetadata"
 COMPACTED = "The resourceVersion for the provided watch is too old"
 
 Key = tuple[str, str, str]  # plural, namespace, name
@@ -59,6 +62,7 @@ class FaultyApi:
         self.revision = 100
         self.forgotten = 0
         self.port = 0
+        self._keys: dict[str, list[Key]] = defaultdict(list)  # by plural, and in order
         self._history: list[tuple[int, str, str, str]] = []
         self._ending = 0
         self._hushed: dict[str, int] = {}
@@ -79,6 +83,8 @@ class FaultyApi:
             "resourceVersion": str(self.revision),
         }
         kind = "MODIFIED" if key in self.objects else "ADDED"
+        if kind == "ADDED":
+            insort(self._keys[plural], key)
         self.objects[key] = {"apiVersion": "example.com/v1", "metadata": metadata, **fields}
         await self._note(key, kind, self.objects[key])
 
@@ -94,6 +100,7 @@ class FaultyApi:
         """Delete an object."""
         self.revision += 1
         last = self.objects.pop((plural, namespace, name))
+        self._keys[plural].remove((plural, namespace, name))
         metadata: dict[str, Json] = {
             "name": name,
             "namespace": namespace,
@@ -190,7 +197,8 @@ class FaultyApi:
         end = begin + int(request.query.get("limit", len(found)))
         more = f"{revision}:{end}" if end < len(found) else ""
         metadata = {"resourceVersion": revision, "continue": more}
-        return web.json_response({"metadata": metadata, "items": found[begin:end] or None})
+        items = [_as_asked(request, each) for each in found[begin:end]]
+        return web.json_response({"metadata": metadata, "items": items or None})
 
     async def _watch(self, request: web.Request) -> web.StreamResponse:
         plural, namespace = _collection(request)
@@ -215,9 +223,12 @@ class FaultyApi:
 
     async def _follow(self, response: web.StreamResponse, plural: str, namespace: str, after: int) -> None:
         ending, begun = self._ending, len(self.requests)
+        place = bisect_right(self._history, after, key=itemgetter(0))  # all that was before is not looked at
         while ending == self._ending and plural not in self.away:
-            for revision, kind, where, line in self._history:
-                if revision > after and kind == plural and namespace in ("", where):
+            while place < len(self._history):
+                _, kind, where, line = self._history[place]
+                place += 1
+                if kind == plural and namespace in ("", where):
                     if begun <= self._hushed.get(plural, -1):
                         await asyncio.Event().wait()
                     if self.lags is not None:
@@ -230,7 +241,7 @@ class FaultyApi:
 
     async def _get(self, request: web.Request) -> web.StreamResponse:
         thing = self.objects.get(_key(request))
-        return refusal(404, "not found") if thing is None else web.json_response(thing)
+        return refusal(404, "not found") if thing is None else web.json_response(_as_asked(request, thing))
 
     async def _write(self, request: web.Request) -> web.StreamResponse:
         plural, namespace, name = key = _key(request)
@@ -264,7 +275,7 @@ class FaultyApi:
         return self._matching(plural, namespace)
 
     def _matching(self, plural: str, namespace: str) -> list[dict[str, Json]]:
-        keys = sorted(key for key in self.objects if key[0] == plural and namespace in ("", key[1]))
+        keys = (key for key in self._keys[plural] if namespace in ("", key[1]))
         return [self.objects[key] for key in keys]
 
 
@@ -298,6 +309,11 @@ def write_kubeconfig(folder: Path, server: str, **user: str) -> Path:
     path = folder / "kubeconfig"
     path.write_text(json.dumps(config))  # JSON is YAML
     return path
+
+
+def _as_asked(request: web.Request, thing: dict[str, Json]) -> dict[str, Json]:
+    """Return an object, or its metadata if no more is asked for."""
+    return {"metadata": thing["metadata"]} if PARTIAL in request.headers.get("accept", "") else thing
 
 
 def _steps(request: web.Request) -> list[str]:
