@@ -38,14 +38,13 @@ class Notebook:
     def __init__(self, alarm: Alarm) -> None:
         """Begin with nothing written; what fails of one object is named there."""
         self._alarm = alarm
-        self._statuses: Mapping[Ref, Status] = {}
         self._touched: set[Ref] = set()
         self._doubted: frozenset[Ref] = frozenset()
         self._judged: dict[Ref, Judged] = {}
         self._written: dict[Ref, bytes] = {}
 
     def touch(self, ref: Ref) -> None:
-        """Look at an object next time although its status is the same: its generation may be another."""
+        """Look at an object next time: its status or its generation is another, or it is gone."""
         self._touched.add(ref)
 
     def keep(self, world: World, statuses: Mapping[Ref, Status], doubted: frozenset[Ref], now: str) -> Notes:
@@ -55,13 +54,15 @@ class Notebook:
         """
         self._touched |= self._doubted - doubted
         self._doubted = doubted
-        gone = self._judged.keys() - statuses.keys() if statuses is not self._statuses else set()
+        silent = {ref for ref in self._touched if ref not in statuses}
+        for ref in silent:
+            self._alarm.end(SAYING, ref)
+        gone = {ref for ref in silent if ref in self._judged}
         for ref in gone:
             del self._judged[ref], self._written[ref]
-        for ref in self._touched - statuses.keys():
-            self._alarm.end(SAYING, ref)
-        due, news = self._due(statuses), set[Ref]()
-        self._statuses, self._touched = statuses, set(due)
+        due = self._touched - silent
+        news: set[Ref] = set()
+        self._touched = set(due)
         for ref in due:
             with self._alarm.guarding(SAYING, ref):
                 thing = world.get(_TYPES[ref.kind], ref.name)
@@ -69,13 +70,6 @@ class Notebook:
                     news.add(ref)
                 self._touched.remove(ref)  # unless it failed: then it is tried again
         return Notes(dict(self._written), dict(self._judged), frozenset(gone | news))
-
-    def _due(self, statuses: Mapping[Ref, Status]) -> set[Ref]:
-        """Name what was touched or has another status."""
-        touched = {ref for ref in self._touched if ref in statuses}
-        if statuses is self._statuses:
-            return touched
-        return touched | {ref for ref, status in statuses.items() if self._statuses.get(ref) is not status}
 
     def _write(self, ref: Ref, thing: Object, status: Status, now: str) -> bool:
         """Write one status, unless it was written like that."""

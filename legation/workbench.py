@@ -32,7 +32,7 @@ from translator.objects.x_backend import XBackend
 from translator.rules.bundles import Bundles
 from translator.rules.gateways import Binding, Delivery
 from translator.rules.managed import RUNS_PROXIES, Upkeep
-from translator.translate import INDEXES, Mistake, Resources, Translator
+from translator.translate import INDEXES, Mistake, Resources, Translation, Translator
 from translator.world import World
 from xds_server.report import Cause
 from xds_server.snapshot import Snapshot
@@ -138,9 +138,9 @@ class Workbench:
         )
 
     def _translated(self, batch: Batch, news: Batch, begun: float) -> Outcome:
-        translation = self._translator.translate()
+        translation = self._translate()
         if self._doubts(translation.gateways):
-            translation = self._translator.translate()
+            translation = self._translate()
         proxies = self._wanted(translation.gateways)
         pods = self._pods.keep(self.world.names(XBackend), self.world)
         mistakes = {
@@ -175,6 +175,12 @@ class Workbench:
             held_back=dict(self._custody.held),
             once_refused=frozenset(self._custody.once_refused),
         )
+
+    def _translate(self) -> Translation:
+        translation = self._translator.translate()
+        for ref in translation.told:
+            self._notebook.touch(ref)
+        return translation
 
     def _effort(self, batch: Batch, began: float) -> Effort:
         before, self._ran = self._ran, self.world.memory.runs.total()

@@ -14,7 +14,7 @@ answered, those of a lower rank first.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, KeysView, Mapping
 from functools import wraps
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast
@@ -24,6 +24,7 @@ R = TypeVar("R")
 K = TypeVar("K")
 V = TypeVar("V")
 Names = tuple[Any, ...]
+NOTHING: frozenset[Any] = frozenset()
 
 
 class Remembers(Protocol):
@@ -95,13 +96,12 @@ def keyed(
 class Results(dict[Names, "Cell"]):
     """All that one memory remembers of one query, and what has to be known of the query for that."""
 
-    __slots__ = ("function", "is_plain", "otherwise", "question", "rank", "runs")
+    __slots__ = ("is_plain", "otherwise", "question", "rank", "runs")
 
     def __init__(self, question: Callable[..., Any]) -> None:
         """Begin without results."""
         super().__init__()
         self.question = question
-        self.function: Callable[..., Any] = question.__wrapped__  # type: ignore[attr-defined]  # put there by wraps
         self.rank: int | None = getattr(question, "rank", None)  # of a keyed query
         self.otherwise: Callable[..., Any] | None = getattr(question, "otherwise", None)  # of a steady one
         self.is_plain = self.rank is None and self.otherwise is None
@@ -295,7 +295,7 @@ class Memory:
         failure: Exception | None = None
         self._running.append(cell)
         try:
-            value = asked.function(world, *cell.names)
+            value = asked.question.__wrapped__(world, *cell.names)  # type: ignore[attr-defined]  # put there by wraps
         except Exception as bug:  # noqa: BLE001  # kept as this cell's result: raised again for every reader
             failure = bug
         finally:
@@ -367,7 +367,7 @@ class Table(Generic[V]):
         """Begin without rows."""
         self._memory = memory
         self._question = question
-        self._keys: frozenset[Any] = frozenset()
+        self._keys: frozenset[Any] | None = frozenset()  # if all of them were given at once
         self._cells: dict[Any, Cell] = {}
         self._due: set[Names] = set()
         self._values: dict[Any, V] = {}
@@ -375,23 +375,32 @@ class Table(Generic[V]):
 
     def keep(self, keys: frozenset[Any], world: Remembers) -> Rows[V]:
         """Hold exactly these keys, each the query's one name, and bring every stale row up to date."""
-        gone: frozenset[Any] = frozenset()
-        if keys is not self._keys:
-            gone = self._keys - keys
-            for key in gone:
-                self._drop(key)
-            for key in keys - self._keys:
-                self._add(key)
-            self._keys = keys
+        before = frozenset(self._cells) if self._keys is None else self._keys
+        came, gone = (NOTHING, NOTHING) if keys is before else (keys - before, before - keys)
+        rows = self.move(came, gone, world)
+        self._keys = keys
+        return rows
+
+    def keys(self) -> KeysView[Any]:
+        """Return the keys that are held."""
+        return self._cells.keys()
+
+    def move(self, came: Collection[Any], gone: Collection[Any], world: Remembers) -> Rows[V]:
+        """Hold other keys, for whoever knows the difference, and bring every stale row up to date."""
+        self._keys = None
+        for key in gone:
+            self._drop(key)
+        for key in came:
+            self._add(key)
         self._memory.settle(world)
         due = tuple(self._due)
         self._due.clear()
         news = {key: value for (key,) in due if key in self._cells for value in self._ask(key, world)}
-        if gone:  # what was handed out before stays as it was
-            self._values = {key: value for key, value in self._values.items() if key not in gone}
-        if news:
+        if gone or news:  # what was handed out before stays as it was
             self._values = self._values | news
-        return Rows(self._values, gone.union(news), dict(self._broken))
+            for key in gone:
+                self._values.pop(key, None)
+        return Rows(self._values, frozenset((*gone, *news)), dict(self._broken))
 
     def _add(self, key: Any) -> None:
         cell = self._cells[key] = self._memory.cell(self._question, (key,))

@@ -1,7 +1,8 @@
 """The table of contents: everything that a world asks for."""
 
-from collections import ChainMap
+from collections import ChainMap, Counter
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
@@ -34,7 +35,7 @@ from translator.rules.gateway_status import gateway_class_status, gateway_status
 from translator.rules.listener_sets import Slot
 from translator.rules.needs import Needs, needs
 from translator.rules.ports import Bound
-from translator.rules.route_status import route_status
+from translator.rules.route_status import ROUTE_STATUSES
 from translator.rules.status import Status
 from translator.rules.tables import Placed
 from translator.rules.tables import Table as RouteTable
@@ -74,6 +75,7 @@ class Translation(Struct, frozen=True):
     gateways: Mapping[Name, Resources]
     statuses: Mapping[Ref, Status]
     broken: Mapping[str, Mistake]  # by what stayed as it was
+    told: frozenset[Ref] = frozenset()  # objects that say something else than last time, or nothing any more
     doubted: frozenset[Ref] = frozenset()  # objects of which the newest may not be what is served
 
 
@@ -103,7 +105,7 @@ PARTS = (
     Part(LISTENER, lambda needed: needed.ports, listeners.listener),
     Part(ROUTES, lambda needed: needed.tables, routes.route_table),
 )
-ALL = "all"  # the one row of the agenda
+ALL = "all"  # the one row of a table that is made for everything
 ALWAYS = {clusters.REFUSED: clusters.refused_cluster()}  # clusters that every Envoy has
 
 
@@ -112,14 +114,22 @@ def translate(world: World) -> Translation:
     return Translator(world).translate()
 
 
-class Agenda(Struct, frozen=True):
-    """What has to be served, and who has to be told."""
-
-    gateways: frozenset[Name]
-    subjects: frozenset[Ref]
-
-
-NOTHING = Agenda(frozenset(), frozenset())
+AUDIENCE: Mapping[str, Callable[[World, Name], Status | None]] = MappingProxyType({
+    "GatewayClass": gateway_class_status,
+    "Gateway": gateway_status,
+    "ListenerSet": listener_set_status,
+    "BackendTLSPolicy": backend_tls_status,
+    "XBackend": x_backend_status,
+    **ROUTE_STATUSES,
+})  # fmt: skip
+SUBJECTS: Mapping[str, type] = MappingProxyType({
+    "ListenerSet": ListenerSet,
+    "BackendTLSPolicy": BackendTLSPolicy,
+    "XBackend": XBackend,
+    **attachment.ROUTES,
+})  # fmt: skip
+KINDS = frozenset(AUDIENCE)
+NOBODY: frozenset[Name] = frozenset()
 
 
 class Translator:
@@ -128,29 +138,33 @@ class Translator:
     def __init__(self, world: World) -> None:
         """Begin with nothing translated."""
         self._world = world
-        self._agenda: Table[Agenda] = Table(world.memory, agenda)
+        self._subjects: Table[frozenset[Name]] = Table(world.memory, subjects)
         self._needs: Table[Needs] = Table(world.memory, needs)
         self._supplies = [Supply(part, world) for part in PARTS]
-        self._told: Table[Status | None] = Table(world.memory, status)
+        self._told = {kind: Table(world.memory, status) for kind, status in AUDIENCE.items()}
+        self._news: set[Ref] = set()  # who says something else, and nobody was told yet
+        self._is_whole = False
         self._gateways: dict[Name, Resources] = {}
         self._statuses: dict[Ref, Status] = {}
 
     def translate(self) -> Translation:
-        """Bring everything up to date."""
-        planned = self._agenda.keep(frozenset({ALL}), self._world)
-        todo = planned.values.get(ALL, NOTHING)
-        wanted = self._needs.keep(todo.gateways, self._world)
+        """Bring everything up to date; all is new at first, and where a mistake of ours ended last time."""
+        is_next, self._is_whole = self._is_whole, False
+        audience = self._subjects.keep(KINDS, self._world).values
+        wanted = self._needs.keep(audience.get("Gateway", NOBODY), self._world)
         for supply in self._supplies:
-            supply.refresh(wanted)
-        self._gateways = {gateway: self._gather(gateway, wanted) for gateway in wanted.values}
-        told = self._told.keep(todo.subjects, self._world)
-        if told.changed:
-            self._statuses = {ref: each for ref, each in told.values.items() if each is not None}
+            if not is_next:
+                supply.forget()
+            supply.refresh(wanted.values, wanted.changed if is_next else frozenset(wanted.values))
+        moving = [supply for supply in self._supplies if supply.is_moved]
+        known = self._gateways if is_next else {}
+        self._gateways = {each: self._gather(each, known.get(each), moving) for each in wanted.values}
+        told = {kind: self._tell(kind, audience.get(kind, NOBODY)) for kind in AUDIENCE}
         self._world.memory.sweep()
         broken = [
             _broken("needs", wanted, "Gateway"),
             *(supply.broken() for supply in self._supplies),
-            _broken("status", told),
+            *(_broken(f"status of {kind}", rows, kind) for kind, rows in told.items()),
             {f"relations of {ref}": Mistake(bug, ref) for ref, bug in self._world.mistakes.items()},
             {
                 _titled(*each): Mistake(bug, _subject(each[1]))
@@ -158,7 +172,24 @@ class Translator:
             },
         ]
         mistakes = dict(ChainMap(*broken))
-        return Translation(self._gateways, self._statuses, mistakes, self._doubted(mistakes))
+        news, self._news = frozenset(self._news), set()
+        self._is_whole = True
+        return Translation(self._gateways, self._statuses, mistakes, news, self._doubted(mistakes))
+
+    def _tell(self, kind: str, names: frozenset[Name]) -> Rows[Status | None]:
+        """Bring up to date what the objects of one kind are told."""
+        rows = self._told[kind].keep(names, self._world)
+        if not rows.changed:
+            return rows
+        self._statuses = dict(self._statuses)  # what was handed out before stays as it was
+        for name in rows.changed:
+            ref = Ref(kind, name)
+            self._news.add(ref)
+            if (said := rows.values.get(name)) is None:
+                self._statuses.pop(ref, None)
+            else:
+                self._statuses[ref] = said
+        return rows
 
     def _doubted(self, mistakes: Mapping[str, Mistake]) -> frozenset[Ref]:
         """Name what mistakes are about, and all routes of a virtual host that stayed as it was."""
@@ -166,19 +197,21 @@ class Translator:
         guests = (placed.route for names in hosts for placed in _guests(self._world, names))
         return frozenset(each.about for each in mistakes.values() if each.about).union(guests)
 
-    def _gather(self, gateway: Name, wanted: Rows[Needs]) -> Resources:
+    def _gather(self, gateway: Name, known: Resources | None, moving: Iterable["Supply"]) -> Resources:
         """Return a Gateway's resources, the same mapping as before where none of them changed."""
-        needed, gathered = wanted.values[gateway], self._gateways.get(gateway)
-        if gathered is None or gateway in wanted.changed:
+        if known is None:
             everything: dict[str, dict[str, Resource]] = {CLUSTER: dict(ALWAYS)}
             for supply in self._supplies:
-                everything.setdefault(supply.part.type_url, {}).update(supply.given(needed))
+                everything.setdefault(supply.part.type_url, {}).update(supply.given(gateway))
             return everything
-        for supply in self._supplies:
-            if news := supply.news(needed):
-                type_url = supply.part.type_url
-                gathered = {**gathered, type_url: {**gathered[type_url], **news}}
-        return gathered
+        for supply in moving:
+            gone, news = supply.gone(gateway), supply.news(gateway)
+            if gone or news:
+                named = dict(known[supply.part.type_url])
+                for name in gone:
+                    named.pop(name, None)
+                known = {**known, supply.part.type_url: named | news}
+        return known
 
 
 class Supply:
@@ -189,24 +222,64 @@ class Supply:
         self.part = part
         self._world = world
         self._table: Table[Resource] = Table(world.memory, part.build)
-        self._keys: frozenset[Any] = frozenset()
         self._rows: Rows[Resource] = Rows({}, frozenset(), {})
+        self._came: dict[Name, frozenset[Any]] = {}  # by Gateway, of what it wants
+        self._went: dict[Name, frozenset[Any]] = {}
+        self.forget()
 
-    def refresh(self, wanted: Rows[Needs]) -> None:
-        """Bring up to date what the Gateways need now."""
-        if wanted.changed:
-            self._keys = frozenset().union(*(self.part.wanted(each) for each in wanted.values.values()))
-        self._rows = self._table.keep(self._keys, self._world)
+    def forget(self) -> None:
+        """Know no more what Gateways want; what was built is kept."""
+        self._wanted: dict[Name, frozenset[Any]] = {}
+        self._users: Counter[Any] = Counter()  # how many Gateways want it
+        self._in_doubt = set(self._table.keys())
 
-    def given(self, needed: Needs) -> dict[str, Resource]:
-        """Return what a Gateway needs, by name; what could never be built is missing."""
+    @property
+    def is_moved(self) -> bool:
+        """Say whether anything is new in what any Gateway is given."""
+        return bool(self._rows.changed or self._came or self._went)
+
+    def refresh(self, needed: Mapping[Name, Needs], changed: Iterable[Name]) -> None:
+        """Bring up to date what Gateways need now, some of which need something else than before."""
+        self._came, self._went = {}, {}
+        for gateway in changed:
+            self._want(gateway, self.part.wanted(needed[gateway]) if gateway in needed else frozenset())
+        moved = self._in_doubt.union(*self._came.values(), *self._went.values())
+        self._in_doubt = set()
+        held = self._table.keys()
+        came = [key for key in moved if self._users[key] > 0 and key not in held]
+        gone = [key for key in moved if self._users[key] <= 0 and key in held]
+        for key in gone:
+            del self._users[key]
+        self._rows = self._table.move(came, gone, self._world)
+
+    def _want(self, gateway: Name, wanted: frozenset[Any]) -> None:
+        """Note what a Gateway wants now."""
+        before = self._wanted.pop(gateway, frozenset())
+        if wanted:
+            self._wanted[gateway] = wanted
+        if came := wanted - before:
+            self._came[gateway] = came
+            self._users.update(came)
+        if went := before - wanted:
+            self._went[gateway] = went
+            self._users.subtract(went)
+
+    def given(self, gateway: Name) -> dict[str, Resource]:
+        """Return all that a Gateway needs, by name; what could never be built is missing."""
+        return self._named(self._wanted.get(gateway, frozenset()))
+
+    def news(self, gateway: Name) -> dict[str, Resource]:
+        """Return what a Gateway has not had before, by name, and what has just changed."""
+        changed = self._rows.changed and self._rows.changed & self._wanted.get(gateway, frozenset())
+        return self._named(changed | self._came.get(gateway, frozenset()))
+
+    def gone(self, gateway: Name) -> list[str]:
+        """Name what a Gateway needs no more; something else of that name may have come."""
+        return [self.part.named(key) for key in self._went.get(gateway, ())]
+
+    def _named(self, keys: Iterable[Any]) -> dict[str, Resource]:
         values = self._rows.values
-        return {self.part.named(key): values[key] for key in self.part.wanted(needed) if key in values}
-
-    def news(self, needed: Needs) -> dict[str, Resource]:
-        """Return what has just changed of what a Gateway needs, by name."""
-        changed = self._rows.changed and self._rows.changed & self.part.wanted(needed)
-        return {self.part.named(key): self._rows.values[key] for key in changed}
+        return {self.part.named(key): values[key] for key in keys if key in values}
 
     def broken(self) -> dict[str, Mistake]:
         """Return what our own mistakes kept from being built."""
@@ -222,36 +295,15 @@ def _guests(world: World, names: tuple[Any, ...]) -> tuple[Placed, ...]:
 
 
 @query
-def agenda(world: World, _: str) -> Agenda:
-    """Return which Gateways have to be served, and every object that is told something about itself."""
-    ours = gateways.ours(world)
-    named: dict[str, frozenset[Name] | tuple[Name, ...]] = {
-        "GatewayClass": world.names_where(gateways.CLASSES_BY_CONTROLLER, gateways.CONTROLLER),
-        "Gateway": ours,
-        "ListenerSet": world.names(ListenerSet),
-        "BackendTLSPolicy": world.names(BackendTLSPolicy),
-        "XBackend": world.names(XBackend),
-        **{kind: world.names(each) for kind, each in attachment.ROUTES.items()},
-    }
-    return Agenda(ours, frozenset(Ref(kind, name) for kind, names in named.items() for name in names))
-
-
-@query
-def status(world: World, ref: Ref) -> Status | None:
-    """Return what one object is told."""
-    match ref.kind:
+def subjects(world: World, kind: str) -> frozenset[Name]:
+    """Name every object of a kind that is told something about itself; Gateways of ours are also served."""
+    match kind:
         case "GatewayClass":
-            return gateway_class_status(world, ref.name)
+            return frozenset(world.names_where(gateways.CLASSES_BY_CONTROLLER, gateways.CONTROLLER))
         case "Gateway":
-            return gateway_status(world, ref.name)
-        case "ListenerSet":
-            return listener_set_status(world, ref.name)
-        case "BackendTLSPolicy":
-            return backend_tls_status(world, ref.name)
-        case "XBackend":
-            return x_backend_status(world, ref.name)
+            return gateways.ours(world)
         case _:
-            return route_status(world, ref)
+            return world.names(SUBJECTS[kind])
 
 
 def _broken(title: str, rows: Rows[Any], kind: str = "") -> dict[str, Mistake]:

@@ -140,8 +140,12 @@ class Ends:
         due |= {Used(gateway, owner) for owner in creeds.changed for gateway in self._where(owner)}
         news = {each: self._until(each, creeds) for each in due} | dict(_shown(moves, reading))
         if news:
-            kept = {each: end for each, end in self._ends.items() if each not in news}
-            self._ends = kept | {each: end for each, end in news.items() if end is not None}
+            ends = dict(self._ends)
+            for each, end in news.items():
+                ends.pop(each, None)
+                if end is not None:
+                    ends[each] = end
+            self._ends = ends
         return self._ends
 
     def _moved(self, gateway: str, moved: Mapping[str, Moved]) -> Iterator[Used]:

@@ -1,13 +1,16 @@
 """The test that guards the memory: after any changes, the incremental result equals a fresh one."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.worlds import Put, puts, working
 from translator.envoy.resource import CLUSTER, ENDPOINTS, LISTENER, ROUTES, SECRET
-from translator.translate import INDEXES, Translation, Translator, translate
+from translator.names import Ref
+from translator.rules.status import Status
+from translator.translate import INDEXES, Supply, Translation, Translator, translate
 from translator.world import World
 
 
@@ -39,6 +42,7 @@ def test_any_sequence_of_changes_gives_what_a_fresh_translation_gives(batches: l
     world = World(INDEXES)
     translator = Translator(world)
     done: list[Put] = []
+    before: Mapping[Ref, Status] = {}
     for batch in (working(), *batches):
         for change in batch:
             change.into(world)
@@ -46,5 +50,27 @@ def test_any_sequence_of_changes_gives_what_a_fresh_translation_gives(batches: l
         incremental = translator.translate()
         expected = fresh(done)
         assert not expected.broken
+        assert incremental.gateways == expected.gateways
+        assert incremental.statuses == expected.statuses
+        everybody = before.keys() | expected.statuses.keys()
+        assert incremental.told >= {ref for ref in everybody if before.get(ref) != expected.statuses.get(ref)}
+        before = expected.statuses
+
+
+@settings(max_examples=50)
+@given(st.lists(st.lists(puts(), min_size=1, max_size=8), min_size=1, max_size=4))
+def test_what_a_mistake_of_ours_cut_short_is_made_up_for_the_next_time(batches: list[list[Put]]) -> None:
+    world = World(INDEXES)
+    translator = Translator(world)
+    done: list[Put] = []
+    for batch in (working(), *batches):
+        for change in batch:
+            change.into(world)
+        done += batch
+        with pytest.MonkeyPatch.context() as broken:
+            broken.delattr(Supply, "is_moved")
+            with pytest.raises(AttributeError):
+                translator.translate()
+        incremental, expected = translator.translate(), fresh(done)
         assert incremental.gateways == expected.gateways
         assert incremental.statuses == expected.statuses

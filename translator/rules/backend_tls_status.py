@@ -50,6 +50,7 @@ class _Written(Struct, frozen=True):
     ancestors: tuple[_Entry, ...] = field(default=())
 
 
+@query
 def backend_tls_status(world: World, policy: Name) -> PolicyStatus:
     """Return our entries of a policy's status."""
     through = [

@@ -1,9 +1,12 @@
 """What routes are told about themselves, once for each parent of ours."""
 
-from translator.memo import steady
+from collections.abc import Callable
+from types import MappingProxyType
+
+from translator.memo import query, steady
 from translator.names import Name, Ref
 from translator.rules import listeners
-from translator.rules.attachment import Parent, parents
+from translator.rules.attachment import ROUTES, Parent, parents
 from translator.rules.backends import Backend, Traffic
 from translator.rules.external_names import forbidden
 from translator.rules.held_back import REASON, held_back, refusal
@@ -17,9 +20,18 @@ from translator.verdict import Condition, Refused, fails, holds, our_fault
 from translator.world import World
 
 
-def route_status(world: World, route: Ref) -> RouteStatus:
-    """Tell a route what became of it at each of its parents."""
-    return RouteStatus(tuple(_parent_status(world, route, parent) for parent in parents(world, route)))
+def _status_of(kind: str) -> Callable[[World, Name], RouteStatus]:
+    """Make the query of what routes of a kind are told."""
+
+    @query
+    def route_status(world: World, name: Name) -> RouteStatus:
+        route = Ref(kind, name)
+        return RouteStatus(tuple(_parent_status(world, route, parent) for parent in parents(world, route)))
+
+    return route_status
+
+
+ROUTE_STATUSES = MappingProxyType({kind: _status_of(kind) for kind in ROUTES})
 
 
 @steady(our_fault)

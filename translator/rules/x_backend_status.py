@@ -1,5 +1,6 @@
 """What an XBackend's status says: its verdict, once for each Gateway of ours that leads to it."""
 
+from translator.memo import query
 from translator.names import Name, Ref
 from translator.objects.kinds import name_of
 from translator.objects.x_backend import XBackend
@@ -20,6 +21,7 @@ from translator.world import World
 MOST_ANCESTORS = 32  # of all controllers together
 
 
+@query
 def x_backend_status(world: World, x_backend: Name) -> PolicyStatus:
     """Return our entries of an XBackend's status."""
     written = world.must(XBackend, x_backend)
