@@ -12,7 +12,7 @@ import signal
 import sys
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
@@ -55,10 +55,11 @@ class Seen(NamedTuple):
 def manifests(routes: int) -> Iterator[str]:
     """Write routes of three rules, each with a Service of its own, every second one with a policy."""
     for n in range(routes):
-        yield from map(_document, shop(n))
+        yield from map(document, shop(n))
 
 
-def _document(thing: dict[str, object]) -> str:
+def document(thing: Mapping[str, object]) -> str:
+    """Write a manifest that others may follow."""
     return f"---\n{msgspec.json.encode(thing).decode()}\n"
 
 
