@@ -4,12 +4,15 @@ import asyncio
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
+import pytest
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
+from legation.telemetry import watchdog
+from legation.telemetry.rations import Ration
 from legation.telemetry.watchdog import BEAT, ELSEWHERE, PERIOD, SAID, STALL, Pulse, Watchdog
 from tests.looking import eventually
 
@@ -88,34 +91,35 @@ async def test_what_waits_is_no_turn() -> None:
     assert busy < waited - NAP / 2
 
 
-@contextmanager
-def held_by_others(seconds: float) -> Iterator[None]:
-    """Have a thread hold the interpreter again and again, each time for so long."""
-    over, usual = threading.Event(), sys.getswitchinterval()
+async def held_by_another_thread(seconds: float, times: int) -> None:
+    """Have a thread hold the interpreter again and again, while the loop has nothing to do but wait."""
+    loop, over, usual = asyncio.get_running_loop(), asyncio.Event(), sys.getswitchinterval()
 
     def hold() -> None:
-        while not over.wait(BEAT):
+        for _ in range(times):
+            time.sleep(2 * BEAT)
             until = time.monotonic() + seconds
             while time.monotonic() < until:
                 pass
+        loop.call_soon_threadsafe(over.set)
 
     holding = threading.Thread(target=hold)
     sys.setswitchinterval(2 * seconds)
-    holding.start()
     try:
-        yield
-    finally:
-        over.set()
+        holding.start()
+        await over.wait()
         holding.join()
+    finally:
         sys.setswitchinterval(usual)
 
 
-async def test_another_thread_that_keeps_the_loop_waiting_is_noticed() -> None:
-    registry = CollectorRegistry()
+async def test_another_thread_that_keeps_the_loop_waiting_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watchdog, "SAID", Ration(at_once=1_000, every=1.0))  # a busy machine has more stalls
+    registry, times = CollectorRegistry(), 5
     with capture_logs() as said:
         async with watched(registry):
-            with held_by_others(4 * STALL):
-                await eventually(lambda: any(line["ran"] == ELSEWHERE for line in said))
+            await held_by_another_thread(4 * STALL, times)
+            await eventually(lambda: any(line["ran"] == ELSEWHERE for line in said))
     assert stalls(registry) >= 1
 
 
