@@ -22,7 +22,7 @@ from msgspec import Struct
 from bench.fleet.door import plain
 from bench.fleet.envoy import Envoy, complete
 from bench.loop import shop
-from bench.scale import CLASS
+from bench.scaling.given import GATEWAY_CLASS
 from k8s_watch.reader import Limits
 from legation.crds import PLURAL as CRDS
 from tests.k8s_watch.faults import Json
@@ -101,7 +101,7 @@ class Scene:
             "/api/v1"
         }
         self.api.kinds = {kind.plural for kind in KINDS}
-        ours: Any = CLASS["spec"]
+        ours: Any = GATEWAY_CLASS["spec"]
         await self.api.put("legation", PLURALS["GatewayClass"], "", spec=ours)
         await self.api.put("g0", PLURALS["Gateway"], spec=listening(80))
         for n in range(ROUTES):

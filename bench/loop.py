@@ -12,23 +12,24 @@ import signal
 import sys
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
+from time import monotonic, process_time
 from typing import NamedTuple
 
 import aiohttp
 import msgspec
 import structlog
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.parser import text_string_to_metric_families
 
 from bench.envoys import AT_ONCE, GATEWAYS, change, fleet, lay_out
 from bench.fleet.door import plain
 from bench.fleet.envoy import Envoy, complete
 from legation.admin.metrics import exposition
-from legation.telemetry.watchdog import Watchdog
+from legation.telemetry.watchdog import STALL, Watchdog
 from tests.legation.running import serving
 
 ROUTES = int(os.environ.get("ROUTES", "5000").split(",")[-1])
@@ -38,25 +39,27 @@ BOUNDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)  # seconds
 LOOK = 1.0  # seconds between two questions of whoever collects metrics
 WITHIN = 600.0  # seconds for anything
 DELAYS = "legation_loop_delay_seconds"
-IDLE = "idle"
+IDLE, LOOKING = "idle", "looking"
 
 
 class Seen(NamedTuple):
     """What metrics say so far."""
 
-    looks: float  # at the event loop
+    looks: float  # at the event loop: each stall, and each period without one
     late: dict[float, float]  # how many of them were no later than so many seconds
     batches: float = 0.0  # seconds that all translations took
     clusters: float = 0.0  # that are offered now
+    idle: float = 0.0  # share of a processor that looking takes where nothing else is done
 
 
 def manifests(routes: int) -> Iterator[str]:
     """Write routes of three rules, each with a Service of its own, every second one with a policy."""
     for n in range(routes):
-        yield from map(_document, shop(n))
+        yield from map(document, shop(n))
 
 
-def _document(thing: dict[str, object]) -> str:
+def document(thing: Mapping[str, object]) -> str:
+    """Write a manifest that others may follow."""
     return f"---\n{msgspec.json.encode(thing).decode()}\n"
 
 
@@ -129,7 +132,8 @@ def read(text: str) -> Seen:
     late = {float(s.labels["le"]): s.value for s in samples if s.name == f"{DELAYS}_bucket"}
     offered = {s.labels["type"]: s.value for s in samples if s.name == "legation_resources"}
     batches = plain.get("legation_translation_seconds_sum", 0.0)
-    return Seen(plain[f"{DELAYS}_count"], late, batches, offered.get("Cluster", 0.0))
+    found = Seen(plain[f"{DELAYS}_count"], late, batches, offered.get("Cluster", 0.0))
+    return found._replace(idle=plain.get(LOOKING, 0.0))
 
 
 async def idle() -> None:
@@ -140,8 +144,11 @@ async def idle() -> None:
     async with asyncio.TaskGroup() as tasks:
         watching = tasks.create_task(Watchdog(registry).run())
         print(IDLE, flush=True)
+        began, used = monotonic(), process_time()
         await over.wait()
+        share = (process_time() - used) / (monotonic() - began)
         watching.cancel()
+    Gauge(LOOKING, "What looking takes of a processor", registry=registry).set(share)
     print(exposition(registry).decode())
 
 
@@ -201,9 +208,10 @@ async def measure(folder: Path) -> tuple[Seen, Seen, float]:
     return Seen(after.looks - before.looks, late), alone, min(took)
 
 
-def longest(seen: Seen) -> float:
-    """Return the least bound that no delay exceeds."""
-    return min(bound for bound, number in seen.late.items() if number == seen.looks)
+def longest(seen: Seen) -> tuple[float, float]:
+    """Return the bounds that the longest delay is between."""
+    most = min(bound for bound, number in seen.late.items() if number == seen.looks)
+    return max((bound for bound in seen.late if bound < most), default=0.0), most
 
 
 async def main() -> None:
@@ -216,8 +224,10 @@ async def main() -> None:
         shares = [1 - seen.late[bound] / seen.looks for seen in (product, alone)]
         print(f"{bound * 1000:>9.0f} ms {shares[0]:>10.2%} {shares[1]:>16.2%}")
     print(f"looks: {product.looks:.0f} and {alone.looks:.0f}")
-    shares = [longest(seen) / built for seen in (product, alone)]
-    print(f"longest, of one building: {shares[0]:.2%} and {shares[1]:.2%} at the most")
+    for title, unit in ((f"times {STALL * 1000:.0f} ms", STALL), ("times one building", built)):
+        ours, idle = ([bound / unit for bound in longest(seen)] for seen in (product, alone))
+        print(f"longest, {title}: {ours[0]:.3g} to {ours[1]:.3g}, and {idle[0]:.3g} to {idle[1]:.3g}")
+    print(f"looking takes {alone.idle:.2%} of a processor in the idle process")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from typing import NamedTuple
 from bench.api_server import LEASES, counted
 from bench.cluster.report import LATE, MEDIAN, percentile
 from bench.loop import shop
-from bench.scale import LISTENS
+from bench.scaling.given import LISTENS
 from tests.changing.kiosk import bootstrap
 from tests.changing.replicas import PLURALS, Api, api_serving, started
 from tests.changing.shop import PLAIN, Visited

@@ -2,89 +2,55 @@
 
 Each Gateway has a hundred routes, whatever the size. Every size is built in a process of its own.
 How far a line can be trusted is measured: it is drawn without the largest size, and has to foretell that.
-`ROUTES=2000` names another largest number of routes.
+What a change takes is the median of many of its kind. `ROUTES=2000` names another largest number of routes.
 """
 
 import asyncio
 import os
 import sys
 from asyncio.subprocess import PIPE
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
-from statistics import linear_regression
+from statistics import linear_regression, median
 from time import process_time
-from types import MappingProxyType
 
 import msgspec
 from msgspec import Struct
 
 from bench.cluster.usage import usage
-from bench.loop import shop
-from legation.change import Put
+from bench.scaling.given import ENDPOINT, Change, as_it_is_told, changes, put, world
+from bench.scaling.holding import held
+from bench.scaling.visits import GROUP, Visits, visit
+from legation import workbench
+from legation.collection import undisturbed
 from legation.pump import the_time
-from legation.workbench import Change, Workbench
-from translator.names import Name
-from translator.objects.kinds import KINDS
-from xds_server.hub import Hub, Seat
-from xds_server.messages import DeltaAsk, delta_frame
-from xds_server.report import Envoy
-from xds_server.snapshot import CDS, LDS, SERVED, Snapshot
+from legation.workbench import Batch, Outcome, Workbench
+from xds_server.hub import Hub
+from xds_server.snapshot import Snapshot
 
 LARGEST = int(os.environ.get("ROUTES", "8000").split(",")[-1])
 SIZES = tuple(LARGEST // part for part in (8, 4, 2, 1))
-ROUTES, ENVOYS = 100_000, 10_000
+ROUTES, ENVOYS, REPLICAS = 100_000, 10_000, 3
 ROUTES_EACH = 100  # of a Gateway
-REPEATS = 5
-TYPES = {info.kind: info.type for info in KINDS}
-GROUP = "shop/g0"
+REPEATS = 30
 VISITORS = min(500, LARGEST)
+PER_SECOND = 10  # endpoints that change, in what is foretold of them
 MB = 1 << 20
 MEMORY, BUILD, READ = attrgetter("memory"), attrgetter("build"), attrgetter("read")
-NOTHING: Mapping[str, Mapping[str, str]] = MappingProxyType({})
-
-CLASS = {"metadata": {"name": "legation"}, "spec": {"controllerName": "legation.dev/gateway-controller"}}
-LISTENS = {
-    "gatewayClassName": "legation",
-    "listeners": [{"name": "http", "port": 80, "protocol": "HTTP"}],
-}
-
-
-class Place(Struct):
-    """Where an object lies."""
-
-    name: str
-    namespace: str = ""
-
-
-class Said(Struct):
-    """What kind of object it is, and where."""
-
-    kind: str
-    metadata: Place
 
 
 class World(Struct, frozen=True):
     """What one size took; memory in bytes, processor time in seconds."""
 
     routes: int
+    gateways: int
     read: int  # bytes of JSON that the API server sends at the start
     said: int  # bytes of JSON of the largest object, which is a route
+    told: int  # bytes that a watch has for one changed EndpointSlice
     build: float
     memory: int  # resident, with everything that is made of it
-    change: float  # of one route, from its new object to snapshots and statuses
-
-
-class Visits(Struct, frozen=True):
-    """What one Envoy takes at a replica, without its connection."""
-
-    memory: int
-    full: int  # bytes that a new one is sent
-    join: float  # seconds of processor for that
-    asked: int  # bytes of versions that one says that comes again
-    again: float  # seconds for one that comes again and has everything
-    told: float  # seconds for it to have a changed route
-    news: int  # bytes that it is sent then
+    changes: Mapping[str, float]  # by their kind, from the new object to snapshots and statuses
+    concerned: Mapping[str, int]  # Gateways whose Envoys are told of them
 
 
 class Took(Struct, frozen=True):
@@ -94,97 +60,46 @@ class Took(Struct, frozen=True):
     visits: Visits
 
 
-def put(text: bytes) -> Put:
-    """Read an object as it comes from an API server."""
-    said = msgspec.json.decode(text, type=Said)
-    kind = TYPES[said.kind]
-    thing = msgspec.json.decode(text, type=kind)
-    return Put(kind, Name(said.metadata.namespace, said.metadata.name), thing)
-
-
-def gateways(number: int) -> Iterable[dict[str, object]]:
-    """Make the class, and Gateways of it."""
-    yield {"kind": "GatewayClass", **CLASS}
-    for n in range(number):
-        yield {"kind": "Gateway", "metadata": {"name": f"g{n}", "namespace": "shop"}, "spec": LISTENS}
-
-
-class Visitor:
-    """An Envoy of the first Gateway, as far as the hub sees it."""
-
-    def __init__(self, hub: Hub, held: Mapping[str, Mapping[str, str]] = NOTHING) -> None:
-        """Come, with what is held, and take everything else."""
-        seat = hub.join(Envoy(GROUP, "envoy"), "here", whole=False, wake=lambda: None)
-        assert isinstance(seat, Seat)
-        self._hub, self._seat, self.received, self.resources = hub, seat, 0, 0
-        for type_url in SERVED:
-            names = () if type_url in (CDS, LDS) else tuple(hub.offered()[GROUP].names(type_url))
-            hub.receive(seat, DeltaAsk(type_url, names, versions=held.get(type_url, {})))
-        self.take()
-
-    def take(self) -> None:
-        """Take whatever there is, as Envoy does."""
-        while (response := self._hub.next(self._seat)) is not None:
-            self.received += len(delta_frame(response, "legation"))
-            self.resources += len(response.entries)
-            self._hub.receive(self._seat, DeltaAsk(response.type_url, nonce=response.nonce))
-
-
 def measure(routes: int) -> Took:
-    """Build so many routes here, and have some Envoys come."""
+    """Build so many routes here, change them, and have some Envoys come."""
     number = max(1, routes // ROUTES_EACH)
-    bench, batch, sizes = Workbench(), list[Change]((the_time(),)), list[int]()
-    for thing in chain(gateways(number), *(shop(n, number) for n in range(routes))):
+    bench, batch, sizes = Workbench(), list[workbench.Change]((the_time(),)), list[int]()
+    for thing in world(routes, number):
         text = msgspec.json.encode(thing)
         sizes.append(len(text))
         batch.append(put(text))
-    began = process_time()
-    outcome = bench.work(batch)
-    build, memory = process_time() - began, usage(os.getpid()).memory
+    build, outcome = timed(bench, batch)
+    memory = usage(os.getpid()).memory
     hub = Hub(lambda _report: None)
     for group, snapshot in outcome.snapshots.items():
         hub.publish(group, snapshot)
-    changes = [altered(bench, number, n) for n in range(REPEATS)]
-    change = min(took for took, _ in changes)
-    world = World(routes, sum(sizes), max(sizes), build, memory, change)
-    return Took(world, visit(hub, changes[-1][1]))
+    took, concerned, changed = dict[str, float](), dict[str, int](), dict[str, Snapshot]()
+    for what, change in changes(number).items():
+        before = outcome.snapshots
+        took[what], outcome = repeated(bench, change)
+        concerned[what] = sum(each is not before[group] for group, each in outcome.snapshots.items())
+        changed[what] = outcome.snapshots[GROUP]
+    [endpoints] = changes(number)[ENDPOINT](0)
+    told = len(as_it_is_told(endpoints))
+    found = World(routes, number, sum(sizes), max(sizes), told, build, memory, took, concerned)
+    return Took(found, visit(hub, changed, VISITORS))
 
 
-def altered(bench: Workbench, gateways: int, turn: int) -> tuple[float, Snapshot]:
-    """Change one route; say what that took, and what its Gateway's Envoys are to get."""
-    [route] = (each for each in shop(0, gateways) if each["kind"] == "HTTPRoute")
-    spec = msgspec.convert(route["spec"], dict[str, object])
-    changed = put(msgspec.json.encode({**route, "spec": {**spec, "hostnames": [f"r{turn}.other.test"]}}))
-    began = process_time()
-    outcome = bench.work([changed])
-    return process_time() - began, outcome.snapshots[GROUP]
+def timed(bench: Workbench, batch: Batch) -> tuple[float, Outcome]:
+    """Work on a batch as the product does; say how long that took."""
+    with undisturbed():
+        began = process_time()
+        outcome = bench.work(batch)
+        return process_time() - began, outcome
 
 
-def visit(hub: Hub, changed: Snapshot) -> Visits:
-    """Have Envoys come to the first Gateway, come again, and be told of a change."""
-    Visitor(hub)  # whatever is made once is made now
-    before, began = usage(os.getpid()).memory, process_time()
-    visitors = [Visitor(hub) for _ in range(VISITORS)]
-    join, memory = process_time() - began, usage(os.getpid()).memory - before
-    full, held = visitors[0].received, hub.connected_of(GROUP)[0].versions
-    began = process_time()
-    visitors += (Visitor(hub, held) for _ in range(VISITORS))
-    again = process_time() - began
-    assert not visitors[-1].resources, "what an Envoy has was sent again"
-    before, began = sum(each.received for each in visitors), process_time()
-    hub.publish(GROUP, changed)
-    for each in visitors:
-        each.take()
-    told = process_time() - began
-    return Visits(
-        memory // VISITORS,
-        full,
-        join / VISITORS,
-        sum(len(name) + len(version) for named in held.values() for name, version in named.items()),
-        again / VISITORS,
-        told / len(visitors),
-        (sum(each.received for each in visitors) - before) // len(visitors),
-    )
+def repeated(bench: Workbench, change: Change) -> tuple[float, Outcome]:
+    """Make one kind of change many times; return the median, and what came of the last one."""
+    took, outcome = list[float](), bench.work([])
+    for turn in range(REPEATS):
+        seconds, outcome = timed(bench, [put(msgspec.json.encode(each)) for each in change(turn)])
+        took.append(seconds)
+    return median(took), outcome
 
 
 async def apart(routes: int) -> Took:
@@ -208,42 +123,94 @@ def off(sizes: Sequence[World], of: Callable[[World], float]) -> float:
     return abs(foretold(others, largest.routes, of) / of(largest) - 1)
 
 
-def on_paper(sizes: Sequence[World], visits: Visits) -> None:
+def of_change(what: str) -> Callable[[World], float]:
+    """Say how to read what one kind of change took."""
+    return lambda world: world.changes[what]
+
+
+def on_paper(sizes: Sequence[World], visits: Visits, memory: Mapping[str, float]) -> None:
     """Print what the whole would take; times as parts of what the largest size took to build."""
     base, envoys = sizes[-1], ENVOYS / MB
-    memory, build, read = (foretold(sizes, ROUTES, of) for of in (MEMORY, BUILD, READ))
+    routes, build, read = (foretold(sizes, ROUTES, of) for of in (MEMORY, BUILD, READ))
+    at_one = {way: f"{envoys / REPLICAS * each:.0f} MB {way}" for way, each in memory.items()}
     parts = {
-        "memory for routes": f"{memory / MB:.0f} MB; the line misses by {off(sizes, MEMORY):.0%}",
-        "memory for Envoys": f"{envoys * visits.memory:.0f} MB, beside their connections",
+        "memory for routes": f"{routes / MB:.0f} MB; the line misses by {off(sizes, MEMORY):.0%}",
+        "memory for Envoys": f"{', '.join(at_one.values())}, at each of {REPLICAS} replicas",
         "first build": f"{build / base.build:.1f}; the line misses by {off(sizes, BUILD):.0%}",
         "read at the start": f"{read / MB:.0f} MB",
         "all Envoys are new": f"{envoys * visits.full:.0f} MB, {ENVOYS * visits.join / base.build:.1f}",
         "all come again": f"{envoys * visits.asked:.0f} MB, {ENVOYS * visits.again / base.build:.1f}",
-        "one route changes": f"{base.said} bytes are heard, 1/{base.build / base.change:.0f}",
-        "each of its Envoys": f"{visits.news} bytes, 1/{base.build / visits.told:.0f}",
+        "one route changes": f"{base.said} bytes are heard",
+        "one endpoint changes": f"{base.told} bytes are heard",
     }
+    for what, took in visits.told.items():
+        parts[f"{what}, each Envoy"] = f"{visits.news[what]} bytes, 1/{base.build / took:.0f}"
     print(f"{ROUTES} routes, {ENVOYS} Envoys; times as parts of the build of {base.routes} routes")
     for what, takes in parts.items():
-        print(f"{what:>20}: {takes}")
+        print(f"{what:>24}: {takes}")
+    churn(sizes, visits)
+
+
+def churn(sizes: Sequence[World], visits: Visits) -> None:
+    """Print what endpoints that change all the time have to be carried."""
+    base = sizes[-1]
+    told, envoys = base.concerned[ENDPOINT], ENVOYS * ROUTES_EACH // ROUTES
+    heard, sent = PER_SECOND * base.told, PER_SECOND * told * envoys * visits.news[ENDPOINT]
+    of = of_change(ENDPOINT)
+    busy, miss = PER_SECOND * foretold(sizes, ROUTES, of), off(sizes, of)
+    telling = PER_SECOND * told * envoys * visits.told[ENDPOINT]
+    lines = (
+        f"{PER_SECOND} endpoints change in a second",
+        f"  the API server sends {heard / 1024:.0f} kB to a replica, {REPLICAS * heard / 1024:.0f} kB to all",
+        f"  Envoys of {told} Gateways are told of each, {told * envoys} of {ENVOYS}: {sent / 1024:.0f} kB",
+        f"  of one processor here, each replica takes {busy:.1%}; the line misses by {miss:.0%}",
+        f"  telling Envoys takes {telling:.1%}, of all replicas together, beside their connections",
+    )
+    print("\n".join(lines))
+
+
+def grown(sizes: Sequence[World]) -> None:
+    """Print how changes of each kind grow with what else there is, and how far a line foretells that."""
+    base = sizes[0]
+    print(
+        f"{'':>14} {' '.join(f'{each.routes:>8}' for each in sizes)} {ROUTES:>9} {'the line misses by':>19}"
+    )
+    for what, first in base.changes.items():
+        of = of_change(what)
+        multiples = " ".join(f"{of(each) / first:>7.2f}x" for each in sizes)
+        print(f"{what:>14} {multiples} {foretold(sizes, ROUTES, of) / first:>8.1f}x {off(sizes, of):>19.0%}")
+    gateways = (f"{what} {number}" for what, number in sizes[-1].concerned.items())
+    parts = (f"{what} 1/{sizes[-1].build / took:.0f}" for what, took in sizes[-1].changes.items())
+    print(f"Gateways of which Envoys are told, with {sizes[-1].routes} routes: {', '.join(gateways)}")
+    print(f"of the build of {sizes[-1].routes} routes: {', '.join(parts)}")
 
 
 async def main() -> None:
     """Measure each size, and foretell."""
     took = [await apart(size) for size in SIZES]
-    base = took[0].world
-    print(f"{'routes':>8} {'MB':>7} {'kB each':>8} {'build':>8} {'one change':>11}")
-    for each in (one.world for one in took):
+    sizes = [each.world for each in took]
+    base = sizes[0]
+    print(f"{'routes':>8} {'MB':>7} {'kB each':>8} {'build':>8}")
+    for each in sizes:
         print(
             f"{each.routes:>8} {each.memory / MB:>7.0f} {each.memory / each.routes / 1024:>8.1f}"
-            f" {each.build / base.build:>7.1f}x {each.change / base.change:>10.1f}x"
+            f" {each.build / base.build:>7.1f}x"
         )
-    visits = (await apart(ROUTES_EACH)).visits  # where nothing was let go of that they could take
-    print(f"an Envoy: {visits.memory / 1024:.0f} kB, {visits.full / 1024:.0f} kB sent when new")
-    on_paper([each.world for each in took], visits)
+    print(f"one change, the median of {REPEATS}, as multiples of what it takes at {base.routes} routes")
+    grown(sizes)
+    few = min(ROUTES_EACH, LARGEST)
+    visits = (await apart(few)).visits  # where nothing was let go of that they could take
+    memory = await held(few, VISITORS)
+    holding = ", ".join(f"{each / 1024:.0f} kB {way}" for way, each in memory.items())
+    print(
+        f"an Envoy of {few} routes: {holding}, of that {visits.memory / 1024:.0f} kB without its connection;"
+        f" {visits.full / 1024:.0f} kB sent when new"
+    )
+    on_paper(sizes, visits, memory)
 
 
 if __name__ == "__main__":
-    if sizes := sys.argv[1:]:
-        sys.stdout.buffer.write(msgspec.json.encode(measure(int(sizes[0]))))
+    if named := sys.argv[1:]:
+        sys.stdout.buffer.write(msgspec.json.encode(measure(int(named[0]))))
     else:
         asyncio.run(main())

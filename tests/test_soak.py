@@ -2,8 +2,10 @@
 
 import pytest
 
+from bench.soak.churn import CHANGED, DELETED, MADE, Changes, differences
 from bench.soak.levels import Growth, Levels, growth
 from bench.soak.soak import soak
+from tests.legation.manifest_texts import gateway, route, together
 
 ROUNDS = 24
 LEVEL = Levels(memory=150_000_000, blocks=600_000, files=20, threads=15, tasks=30, results=2_000, series=180)
@@ -26,5 +28,13 @@ def test_what_is_odd_in_some_rounds_is_as_flat_as_before() -> None:
     assert rising(growth(rounds)) == set()
 
 
+def test_what_differs_is_counted_once_for_each_object() -> None:
+    before = together(route("a", "pay"), route("b", "pay"), route("c", "pay"))
+    after = together(route("b", "pay"), route("c", "cart"), route("d", "pay"), gateway("edge", 80))
+    kind = "HTTPRoute"
+    expected = [(DELETED, kind), (CHANGED, kind), (MADE, kind), (MADE, "Gateway")]
+    assert differences(before, after) == Changes(expected)
+
+
 async def test_nothing_that_comes_and_goes_leaves_anything() -> None:
-    assert rising(growth(await soak(ROUNDS))) == set()
+    assert rising(growth((await soak(ROUNDS)).levels)) == set()

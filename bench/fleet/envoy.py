@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import lru_cache
 from random import random
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import grpc
 from envoy.config.cluster.v3 import cluster_pb2
@@ -20,7 +20,6 @@ from envoy.config.listener.v3 import listener_pb2
 from envoy.service.discovery.v3 import discovery_pb2
 from google.protobuf import json_format
 
-from bench.fleet.door import Door
 from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS
 
 METHOD = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources"
@@ -30,6 +29,13 @@ WITHIN = 300.0  # seconds for anything
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 30.0  # seconds, as Envoy waits before it calls again
 
 Names = frozenset[tuple[str, str]]
+
+
+class Way(Protocol):
+    """How an Envoy reaches a control plane."""
+
+    def channel(self, gateway: str) -> grpc.aio.Channel:
+        """Make a connection that nobody else has."""
 
 
 class Content(NamedTuple):
@@ -43,7 +49,7 @@ class Content(NamedTuple):
 class Envoy:
     """One Envoy: what it holds outlives its streams."""
 
-    def __init__(self, gateway: str, node: str, door: Door, *, refuses: bool = False) -> None:
+    def __init__(self, gateway: str, node: str, door: Way, *, refuses: bool = False) -> None:
         """Say whose it is, and whether it refuses listeners; nothing is asked yet."""
         self._gateway = gateway
         self._node = base_pb2.Node(id=node, cluster=gateway)
@@ -56,13 +62,18 @@ class Envoy:
         self._news = asyncio.Event()
         self._failures = 0
         self.opened = 0  # streams
+        self.lost = 0  # of these, ended otherwise than as the control plane ends what was there long enough
+        self.taken = 0  # resources, again and again
         self.at = 0.0  # when the last cluster came
 
     async def run(self) -> None:
         """Hold a stream open until cancelled; one that ends is opened again, later each time."""
         while True:
-            with suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
-                await self.hold()
+            try:
+                with suppress(asyncio.InvalidStateError):  # it was ended while we said something
+                    await self.hold()
+            except grpc.aio.AioRpcError:
+                self.lost += 1
             self._failures += 1
             await asyncio.sleep(random() * min(LONGEST_PAUSE, SHORTEST_PAUSE * 2**self._failures))  # noqa: S311  no secret
 
@@ -119,6 +130,7 @@ class Envoy:
     def _take(self, answer: discovery_pb2.DeltaDiscoveryResponse) -> None:
         self._failures = 0
         held = self._held[answer.type_url]
+        self.taken += len(answer.resources)
         for each in answer.resources:
             held[each.name] = content(answer.type_url, each.version, each.resource.value)
         for name in answer.removed_resources:

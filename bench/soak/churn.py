@@ -1,17 +1,23 @@
 """What changes in a round: names, hosts, addresses, trust, certificates, Gateways; hardly any of it twice."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from legation.manifests import read_manifests
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, together
 from tests.pki import Authority
+from translator.names import Ref
+from translator.objects.kinds import Object, kind_of, name_of
 
 SERVICES, ROUTES = 12, 48
 LIVES = 6  # rounds, until a route or a policy is replaced by one of another name
 PORTS = 10_000
 
 Json = dict[str, object]
+Changes = Counter[tuple[str, str]]  # by what became of an object, and its kind
+MADE, CHANGED, DELETED = "made", "changed", "deleted"
 
 GATEWAY_API = "gateway.networking.k8s.io/v1"
 
@@ -26,9 +32,10 @@ def passing(number: int) -> str:
     return f"passing-{number}"
 
 
-def save(folder: Path, number: int) -> None:
-    """Write all files of a round, each at once; whoever has the marker has everything."""
+def save(folder: Path, number: int) -> Changes:
+    """Write all files of a round, each at once, and count what differs; who has the marker has everything."""
     folder.mkdir(exist_ok=True)
+    changes = Changes()
     trust = (*_trust(number), _policy("marked", "s0", marker(number).decode()))
     written = {
         "gateways": (LEGATION_CLASS, _lasting(), gateway(passing(number), PORTS + number)),
@@ -37,9 +44,27 @@ def save(folder: Path, number: int) -> None:
         "trust": trust,
     }
     for name, manifests in written.items():
-        new = folder / f"{name}.new"
-        new.write_text(together(*manifests))
-        new.rename(folder / f"{name}.yaml")
+        new, known = folder / f"{name}.new", folder / f"{name}.yaml"
+        new.write_text(text := together(*manifests))
+        changes += differences(known.read_text() if known.exists() else "", text)
+        new.rename(known)
+    return changes
+
+
+def differences(before: str, after: str) -> Changes:
+    """Count objects that are there before or after only, or are not the same."""
+    old, new = _read(before), _read(after)
+    made, deleted = new.keys() - old.keys(), old.keys() - new.keys()
+    changed = {ref for ref in old.keys() & new.keys() if old[ref] != new[ref]}
+    sorts = ((MADE, made), (CHANGED, changed), (DELETED, deleted))
+    return Changes((what, ref.kind) for what, refs in sorts for ref in refs)
+
+
+def _read(text: str) -> dict[Ref, Object]:
+    loaded, problems = read_manifests(text, "")
+    assert not problems
+    things = (each.thing for each in loaded)
+    return {Ref(kind_of(each).kind, name_of(each)): each for each in things}
 
 
 def _object(kind: str, name: str, version: str = GATEWAY_API, **fields: object) -> str:

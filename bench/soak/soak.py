@@ -15,7 +15,7 @@ import msgspec
 from bench.cluster.usage import usage
 from bench.fleet.door import Door
 from bench.fleet.envoy import WITHIN, Envoy, connected
-from bench.soak.churn import marker, passing, save
+from bench.soak.churn import Changes, marker, passing, save
 from bench.soak.levels import Levels
 from bench.soak.subject import Inside
 from tests.legation.running import environment, free_port
@@ -23,7 +23,7 @@ from tests.legation.running import environment, free_port
 LASTING = "infra/lasting"
 STAY, VISITORS = 4, 4  # Envoys that are there all the time, and in one round only
 REFUSES = 3  # which of these refuses every listener
-QUESTIONS = 16  # of each round, that nobody asked before
+QUESTIONS = 16  # of each sort in each round, that nobody asked before
 WARM_UP = 12  # rounds until every cache is as full as it gets: the answers to 128 questions, say
 PAGES = (
     *("", "readyz", "metrics", "api/v1/status", "api/v1/map", f"api/v1/map/{LASTING}", "api/v1/envoys"),
@@ -121,9 +121,9 @@ class Scene(NamedTuple):
     door: Door
     lasting: Sequence[Envoy]
 
-    async def round(self, number: int) -> Levels:
+    async def round(self, number: int) -> tuple[Changes, Levels]:
         """Change everything, have Envoys come and go, look at every page; say what is left of that."""
-        save(self.folder, number)
+        changes = save(self.folder, number)
         for envoy in self.lasting:
             await envoy.has(marker(number))
         visitors = list(self._visitors(number))
@@ -131,7 +131,7 @@ class Scene(NamedTuple):
             for envoy in visitors:
                 await envoy.has(marker(number))
             await self.subject.visit(number)
-        return await self.subject.levels(len(self.lasting))
+        return changes, await self.subject.levels(len(self.lasting))
 
     def _visitors(self, number: int) -> Iterator[Envoy]:
         """Return Envoys that are not seen again; every second one is of a Gateway that is not, either."""
@@ -140,8 +140,15 @@ class Scene(NamedTuple):
             yield Envoy(gateway, f"visitor-{number}-{n}", self.door, refuses=n == REFUSES)
 
 
-async def soak(rounds: int) -> list[Levels]:
-    """Go through so many rounds after the warm-up; return what was held after each of them."""
+class Soaked(NamedTuple):
+    """What came of all rounds after the warm-up."""
+
+    levels: Sequence[Levels]  # after each
+    changes: Changes  # in all of them
+
+
+async def soak(rounds: int) -> Soaked:
+    """Go through so many rounds after the warm-up."""
     with tempfile.TemporaryDirectory() as home:
         folder, port = Path(home, "served"), free_port()
         save(folder, 0)
@@ -149,5 +156,8 @@ async def soak(rounds: int) -> list[Levels]:
         lasting = [Envoy(LASTING, f"lasting-{n}", door) for n in range(STAY)]
         async with running(folder, port) as subject, connected(*lasting):
             scene = Scene(subject, folder, door, lasting)
-            levels = [await scene.round(number) for number in range(1, WARM_UP + rounds + 1)]
-    return levels[WARM_UP:]
+            for number in range(1, WARM_UP + 1):
+                await scene.round(number)
+            found = [await scene.round(WARM_UP + number) for number in range(1, rounds + 1)]
+    changes, levels = zip(*found, strict=True)
+    return Soaked(levels, sum(changes, Changes()))

@@ -1,77 +1,173 @@
-"""Watches the event loop: how late it is, and what it does while it is."""
+"""Watches the event loop: for how long it keeps everybody waiting, and what it does meanwhile.
+
+Turns of the loop are timed exactly, where it begins and ends to wait. What keeps it from a turn is not seen
+from there, such as another thread that holds the interpreter: that makes the beat of a watching thread late.
+"""
 
 import asyncio
 import sys
 import threading
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from time import monotonic
+from time import monotonic, sleep
 from types import FrameType
+from typing import NamedTuple
 
 import structlog
 from prometheus_client import CollectorRegistry, Histogram
 
 from legation.telemetry.rations import Bucket, Ration
 
-PERIOD = 0.05  # seconds between two looks
+BEAT = 0.01  # seconds between two looks; what is no stall before it is over is seen while it goes on
+PERIOD = 0.05  # seconds of which the longest delay is counted, beside each stall
 STALL = 0.02  # seconds; what takes longer is worth a line
 SAID = Ration(at_once=3, every=60.0)
 DEEPEST = 4  # calls that a line names
 BUCKETS = (0.001, 0.002, 0.005, 0.01, STALL, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
-NOTHING = "nothing: the processor was busy elsewhere"
+ELSEWHERE = "nothing: another thread or another process had the processor"
+UNSEEN = "unknown: no other thread could look"
+
+
+class Turn(NamedTuple):
+    """One turn of the loop that is over."""
+
+    began: float
+    took: float
+
+
+class Pulse:
+    """Times the turns of a loop, from when something is due until the loop waits for more."""
+
+    def __init__(self) -> None:
+        """Begin within a turn."""
+        self.stalls: deque[Turn] = deque()
+        self._longest = 0.0
+        self._so_far: tuple[float, float | None] = (0.0, monotonic())  # in turns, and since when in this one
+
+    @property
+    def began(self) -> float | None:
+        """When the turn began that is not over, if there is one."""
+        return self._so_far[1]
+
+    def busy(self, now: float) -> float:
+        """Return the seconds of all turns, up to now."""
+        over, began = self._so_far
+        return over if began is None else over + now - began
+
+    def longest(self) -> float:
+        """Return how long the longest turn was since this was last asked, but for stalls."""
+        longest, self._longest = self._longest, 0.0
+        return longest
+
+    @contextmanager
+    def felt(self, loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+        """Time turns until the block ends; those of this loop, where it waits for events."""
+        selector = loop._selector  # type: ignore[attr-defined]  # noqa: SLF001  # nobody else knows of turns
+        untimed = selector.select
+        selector.select = self._timing(untimed)
+        try:
+            yield
+        finally:
+            selector.select = untimed
+
+    def _timing(self, wait: Callable[[float | None], list[object]]) -> Callable[..., list[object]]:
+        def select(timeout: float | None = None) -> list[object]:
+            asked = monotonic()
+            self._over(asked)
+            events = wait(timeout)
+            now = monotonic()
+            due = now if timeout is None else min(now, asked + max(timeout, 0.0))
+            self._so_far = (self._so_far[0], due)
+            return events
+
+        return select
+
+    def _over(self, now: float) -> None:
+        over, began = self._so_far
+        if began is None:
+            return
+        took = now - began
+        if took > STALL:
+            self.stalls.append(Turn(began, took))
+        elif took > self._longest:
+            self._longest = took
+        self._so_far = (over + took, None)
 
 
 class Watchdog:
-    """Looks at the loop from the loop, for how late it is, and from a thread, for what keeps it."""
+    """Counts how long the loop keeps waiting, and names what keeps it, from a thread beside it."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         """Begin without having seen anything."""
         self._log = structlog.get_logger()
         self._delays = Histogram(
-            "legation_loop_delay_seconds", "How late the event loop was", buckets=BUCKETS, registry=registry
+            "legation_loop_delay_seconds",
+            "How long the event loop kept waiting what was due",
+            buckets=BUCKETS,
+            registry=registry,
         )
         self._ration = Bucket(SAID, monotonic())
         self._unsaid = 0
-        self._due = monotonic() + PERIOD
-        self._ran = NOTHING
+        self._pulse = Pulse()
+        self._seen = (0.0, UNSEEN)  # when a turn began, and what ran in it
 
     async def run(self) -> None:
-        """Look until cancelled."""
-        with self._from_outside():
-            while True:
-                self._due, self._ran = monotonic() + PERIOD, NOTHING
-                await asyncio.sleep(PERIOD)
-                late = max(0.0, monotonic() - self._due)
-                self._delays.observe(late)
-                if late > STALL:
-                    self._say(late)
+        """Watch the running loop until cancelled."""
+        self._pulse, over = Pulse(), threading.Event()
+        watcher = threading.Thread(target=self._watch, args=(over, threading.get_ident()), daemon=True)
+        with self._pulse.felt(asyncio.get_running_loop()):
+            watcher.start()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                over.set()
+                watcher.join()
 
-    def _say(self, late: float) -> None:
+    def _watch(self, over: threading.Event, watched: int) -> None:
+        now = counted = monotonic()
+        busy, longest = self._pulse.busy(now), 0.0
+        while not over.is_set():
+            sleep(BEAT)  # half of what it costs to wait for `over`
+            before, was_busy, now = now, busy, monotonic()
+            busy = self._pulse.busy(now)
+            longest = max(longest, self._pulse.longest(), self._kept(now - before - (busy - was_busy)))
+            self._tell_stalls()
+            began = self._pulse.began
+            if began is not None and now - began >= BEAT:
+                self._look(began, watched)
+            elif now - counted >= PERIOD:
+                self._delays.observe(longest)
+                counted, longest = now, 0.0
+
+    def _kept(self, apart: float) -> float:
+        """Say how late a beat was, which apart from turns took so long; all of that may have been a stall."""
+        if apart <= STALL:
+            return max(0.0, apart - BEAT)
+        self._stalled(apart, ELSEWHERE)
+        return 0.0
+
+    def _tell_stalls(self) -> None:
+        while self._pulse.stalls:
+            turn = self._pulse.stalls.popleft()
+            began, ran = self._seen
+            self._stalled(turn.took, ran if began == turn.began else UNSEEN)
+
+    def _look(self, began: float, watched: int) -> None:
+        """See what the loop is at, once in each turn."""
+        if self._seen[0] != began:
+            frame = sys._current_frames().get(watched)  # noqa: SLF001  # the one way to see another thread
+            self._seen = (began, named(frame) or UNSEEN)
+
+    def _stalled(self, seconds: float, ran: str) -> None:
+        self._delays.observe(seconds)
         if self._ration.left(monotonic()) < 1:
             self._unsaid += 1
             return
         self._ration.take()
         more = {"unsaid": self._unsaid} if self._unsaid else {}
         self._unsaid = 0
-        self._log.info("the event loop stalled", seconds=round(late, 3), ran=self._ran, **more)
-
-    @contextmanager
-    def _from_outside(self) -> Iterator[None]:
-        """Have a thread look at this one whenever it is late."""
-        over = threading.Event()
-        watcher = threading.Thread(target=self._look, args=(over, threading.get_ident()), daemon=True)
-        watcher.start()
-        try:
-            yield
-        finally:
-            over.set()
-            watcher.join()
-
-    def _look(self, over: threading.Event, watched: int) -> None:
-        while not over.wait(max(STALL, self._due + STALL - monotonic())):
-            if monotonic() > self._due + STALL and self._ran is NOTHING:
-                frame = sys._current_frames().get(watched)  # noqa: SLF001  # the one way to see another thread
-                self._ran = named(frame) or NOTHING
+        self._log.info("the event loop stalled", seconds=round(seconds, 3), ran=ran, **more)
 
 
 def named(frame: FrameType | None) -> str:

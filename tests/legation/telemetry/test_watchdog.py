@@ -1,17 +1,23 @@
-"""The event loop is watched: its stalls are counted, and some of them are named."""
+"""The event loop is watched: none of its stalls is missed, and some of them are named."""
 
 import asyncio
+import sys
+import threading
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
+import pytest
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
-from legation.telemetry.watchdog import PERIOD, SAID, STALL, Watchdog
+from legation.telemetry import watchdog
+from legation.telemetry.rations import Ration
+from legation.telemetry.watchdog import BEAT, ELSEWHERE, PERIOD, SAID, STALL, Pulse, Watchdog
 from tests.looking import eventually
 
 NAP = 0.3
+JUST_A_STALL = STALL + 0.001
 
 
 @asynccontextmanager
@@ -28,8 +34,12 @@ def looks(registry: CollectorRegistry, up_to: str = "+Inf") -> float:
     return registry.get_sample_value("legation_loop_delay_seconds_bucket", {"le": up_to}) or 0.0
 
 
-def nap() -> None:
-    time.sleep(NAP)
+def stalls(registry: CollectorRegistry) -> float:
+    return looks(registry) - looks(registry, str(STALL))
+
+
+def nap(seconds: float = NAP) -> None:
+    time.sleep(seconds)
 
 
 async def test_what_stalls_the_loop_is_counted_and_named() -> None:
@@ -42,12 +52,75 @@ async def test_what_stalls_the_loop_is_counted_and_named() -> None:
                 return any(f"{__name__}.nap:" in line["ran"] for line in said)
 
             await eventually(is_named)
-    stalls = looks(registry) - looks(registry, str(STALL))
-    assert stalls >= 1
-    assert registry.get_sample_value("legation_loop_delay_seconds_sum") >= NAP - PERIOD  # type: ignore[operator]  # it is there
+    assert stalls(registry) >= 1
+    assert registry.get_sample_value("legation_loop_delay_seconds_sum") >= NAP  # type: ignore[operator]  # it is there
     line = next(line for line in said if "nap" in line["ran"])
     assert (line["event"], line["log_level"]) == ("the event loop stalled", "info")
-    assert line["seconds"] >= NAP - PERIOD - 0.001
+    assert line["seconds"] >= NAP - 0.001
+
+
+async def test_no_stall_is_missed_however_short_and_whenever_it_begins() -> None:
+    registry = CollectorRegistry()
+    many = 20
+    async with watched(registry):
+        for number in range(many):
+            await asyncio.sleep(PERIOD * number / many)
+            nap(JUST_A_STALL)
+        await eventually(lambda: stalls(registry) >= many)
+
+
+async def test_what_comes_too_late_and_takes_too_long_is_a_stall_of_its_own() -> None:
+    pulse = Pulse()
+    loop = asyncio.get_running_loop()
+    with pulse.felt(loop):
+        loop.call_later(STALL, nap, JUST_A_STALL)
+        nap(2 * STALL)
+        await asyncio.sleep(2 * STALL)
+    first, second, *_ = pulse.stalls
+    assert first.took >= 2 * STALL
+    assert second.took >= JUST_A_STALL
+    assert first.began + first.took <= second.began
+
+
+async def test_what_waits_is_no_turn() -> None:
+    pulse = Pulse()
+    with pulse.felt(asyncio.get_running_loop()):
+        began = time.monotonic()
+        await asyncio.sleep(NAP)
+        waited, busy = time.monotonic() - began, pulse.busy(time.monotonic())
+    assert busy < waited - NAP / 2
+
+
+async def held_by_another_thread(seconds: float, times: int) -> None:
+    """Have a thread hold the interpreter again and again, while the loop has nothing to do but wait."""
+    loop, over, usual = asyncio.get_running_loop(), asyncio.Event(), sys.getswitchinterval()
+
+    def hold() -> None:
+        for _ in range(times):
+            time.sleep(2 * BEAT)
+            until = time.monotonic() + seconds
+            while time.monotonic() < until:
+                pass
+        loop.call_soon_threadsafe(over.set)
+
+    holding = threading.Thread(target=hold)
+    sys.setswitchinterval(2 * seconds)
+    try:
+        holding.start()
+        await over.wait()
+        holding.join()
+    finally:
+        sys.setswitchinterval(usual)
+
+
+async def test_another_thread_that_keeps_the_loop_waiting_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watchdog, "SAID", Ration(at_once=1_000, every=1.0))  # a busy machine has more stalls
+    registry, times = CollectorRegistry(), 5
+    with capture_logs() as said:
+        async with watched(registry):
+            await held_by_another_thread(4 * STALL, times)
+            await eventually(lambda: any(line["ran"] == ELSEWHERE for line in said))
+    assert stalls(registry) >= 1
 
 
 async def test_a_loop_that_stalls_all_the_time_says_so_a_few_times() -> None:
@@ -55,7 +128,15 @@ async def test_a_loop_that_stalls_all_the_time_says_so_a_few_times() -> None:
     many = 3 * SAID.at_once
     with capture_logs() as said:
         async with watched(registry):
-            while looks(registry) - looks(registry, str(STALL)) < many:
-                time.sleep(2 * (PERIOD + STALL))  # noqa: ASYNC251  # this is what stalls it
+            while stalls(registry) < many:
+                time.sleep(PERIOD + STALL)  # noqa: ASYNC251  # this is what stalls it
                 await asyncio.sleep(0)
     assert len(said) == SAID.at_once
+
+
+async def test_the_loop_is_as_it_was_when_nobody_watches_any_more() -> None:
+    selector = asyncio.get_running_loop()._selector  # type: ignore[attr-defined]  # what is timed
+    before = selector.select
+    async with watched(CollectorRegistry()):
+        assert selector.select != before
+    assert selector.select == before

@@ -1,0 +1,1 @@
+"""What is built, changed and held, to foretell what more of it would take."""
