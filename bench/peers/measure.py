@@ -39,9 +39,10 @@ def _turns(side: Side, size: Size, kinds: Mapping[str, Kind]) -> Iterator[tuple[
 
 
 def built(side: Side, peer: Peer, size: Size) -> Took:
-    """Have a whole shop translated."""
+    """Have a whole shop translated, as after a start."""
     side.put(manifests(WARM, peer.controller))
     side.translate()
+    side.begin()
     side.put(manifests(size, peer.controller))
     return side.translate()
 

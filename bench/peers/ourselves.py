@@ -25,7 +25,7 @@ from xds_server.snapshot import Snapshot, changed
 class Line(Struct):
     """What is told or asked."""
 
-    do: Literal["put", "delete", "translate", "dump"]
+    do: Literal["begin", "put", "delete", "translate", "dump"]
     object: msgspec.Raw = msgspec.Raw()
     to: str = ""
 
@@ -113,6 +113,8 @@ def main() -> None:
     for line in sys.stdin.buffer:
         asked = read.decode(line)
         match asked.do:
+            case "begin":
+                peer = Peer()
             case "put":
                 peer.put(asked.object)
             case "delete":

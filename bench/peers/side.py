@@ -61,6 +61,10 @@ class Side(NamedTuple):
         """Have bytes made of what was told."""
         return msgspec.json.decode(self._ask({"do": "translate"}), type=Took)
 
+    def begin(self) -> None:
+        """Have it forget every object, as after a start, but for what a process makes once."""
+        self._say({"do": "begin"})
+
     def dump(self, to: Path) -> None:
         """Have all resources written to a file."""
         self._ask({"do": "dump", "to": str(to)})

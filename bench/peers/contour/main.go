@@ -228,5 +228,5 @@ func started() *contour {
 }
 
 func main() {
-	conversation.Hold(started())
+	conversation.Hold(func() conversation.Peer { return started() })
 }

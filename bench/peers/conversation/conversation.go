@@ -55,14 +55,16 @@ type dumped struct {
 	Bytes     int `json:"bytes"`
 }
 
-// Hold answers on the standard output what is asked on the standard input, until that ends.
-func Hold(peer Peer) {
-	if err := hold(peer); err != nil {
+// Hold answers on the standard output what is asked on the standard input, until that ends; whoever begins knows
+// of no object yet.
+func Hold(begin func() Peer) {
+	if err := hold(begin); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func hold(peer Peer) error {
+func hold(begin func() Peer) error {
+	peer := begin()
 	lines := bufio.NewScanner(os.Stdin)
 	lines.Buffer(make([]byte, 1<<20), longestLine)
 	answers := json.NewEncoder(os.Stdout)
@@ -70,6 +72,10 @@ func hold(peer Peer) error {
 		var asked line
 		if err := json.Unmarshal(lines.Bytes(), &asked); err != nil {
 			return err
+		}
+		if asked.Do == "begin" {
+			peer = begin()
+			continue
 		}
 		answer, err := answer(peer, asked)
 		if err != nil {

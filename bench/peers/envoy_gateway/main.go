@@ -215,18 +215,20 @@ func (g *gateway) Resources(give func(conversation.Resource) error) error {
 }
 
 func main() {
-	conversation.Hold(&gateway{
-		classes:    table[*gwapiv1.GatewayClass]{},
-		gateways:   table[*gwapiv1.Gateway]{},
-		routes:     table[*gwapiv1.HTTPRoute]{},
-		policies:   table[*gwapiv1.BackendTLSPolicy]{},
-		namespaces: table[*corev1.Namespace]{},
-		services:   table[*corev1.Service]{},
-		slices:     table[*discoveryv1.EndpointSlice]{},
-		configMaps: table[*corev1.ConfigMap]{},
-		secrets:    table[*corev1.Secret]{},
-		irs:        resource.XdsIRMap{},
-		snapshots:  map[string]*cachev3.Snapshot{},
-		logger:     logging.DefaultLogger(io.Discard, egv1a1.LogLevelInfo),
+	conversation.Hold(func() conversation.Peer {
+		return &gateway{
+			classes:    table[*gwapiv1.GatewayClass]{},
+			gateways:   table[*gwapiv1.Gateway]{},
+			routes:     table[*gwapiv1.HTTPRoute]{},
+			policies:   table[*gwapiv1.BackendTLSPolicy]{},
+			namespaces: table[*corev1.Namespace]{},
+			services:   table[*corev1.Service]{},
+			slices:     table[*discoveryv1.EndpointSlice]{},
+			configMaps: table[*corev1.ConfigMap]{},
+			secrets:    table[*corev1.Secret]{},
+			irs:        resource.XdsIRMap{},
+			snapshots:  map[string]*cachev3.Snapshot{},
+			logger:     logging.DefaultLogger(io.Discard, egv1a1.LogLevelInfo),
+		}
 	})
 }
