@@ -5,14 +5,18 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import msgspec
+import yaml
+
 from legation.manifests import read_manifests
 from tests.pki import Authority, Issued, Wish, self_signed
 from translator.objects.gateway import Gateway
-from translator.objects.kinds import Object, name_of
+from translator.objects.kinds import Object, find_kind, name_of
 from translator.rules.backend_tls import SYSTEM_ROOTS
 from translator.rules.bundles import BUNDLES, Bundle
 from translator.rules.ca_references import CLUSTER_TRUST_BUNDLES
@@ -28,6 +32,7 @@ LONG: Wish = {"not_before": datetime(2020, 1, 1, tzinfo=UTC), "not_after": datet
 LAPSED: Wish = {"not_before": datetime(2020, 1, 1, tzinfo=UTC), "not_after": datetime(2021, 1, 1, tzinfo=UTC)}
 ENDING: Wish = {"not_before": datetime(2020, 1, 1, tzinfo=UTC), "not_after": datetime(2026, 2, 6, tzinfo=UTC)}
 FUTURE: Wish = {"not_before": datetime(2090, 1, 1, tzinfo=UTC), "not_after": datetime(2100, 1, 1, tzinfo=UTC)}
+OTHER_CRDS = "the CRDs ask for less than those of this release"
 HEADING = re.compile(r"# (Shows|While): (.+)")
 PLACEHOLDER = re.compile(r"\$\{([^}]+)\}")
 CIRCUMSTANCES = MappingProxyType[str, tuple[Fact[Any], Any]]({
@@ -77,11 +82,14 @@ def world_of(case: Case) -> World:
     """
     world = World(INDEXES)
     world.state(NOW, TODAY)
-    if (circumstance := case.headings.get("While")) is not None:
+    circumstance = case.headings.get("While", "")
+    if circumstance in CIRCUMSTANCES:
         world.state(*CIRCUMSTANCES[circumstance])
-    for path in (FOLDER / "background.yaml", case.given.with_name("background.yaml"), case.given):
-        for thing in objects(path) if path.exists() else ():
-            world.put(type(thing), name_of(thing), thing)
+    before = (FOLDER / "background.yaml", case.given.with_name("background.yaml"))
+    there = chain.from_iterable(objects(path) for path in before if path.exists())
+    given = _let_in(case.given) if circumstance == OTHER_CRDS else objects(case.given)
+    for thing in chain(there, given):
+        world.put(type(thing), name_of(thing), thing)
     for name in world.names(Gateway):
         world.put(Delivery, name, Delivery(acknowledged=True))
     return world
@@ -93,6 +101,21 @@ def objects(path: Path) -> Iterator[Object]:
     loaded, problems = read_manifests(text, path.name)
     assert not problems, problems
     yield from (each.thing for each in loaded)
+
+
+def _let_in(path: Path) -> Iterator[Object]:
+    """Read manifests as they are read where other CRDs let them in; by ours, each must be wrong."""
+    manifests = list(yaml.safe_load_all(path.read_text()))
+    _, problems = read_manifests(path.read_text(), path.name)
+    assert len({each.place for each in problems}) == len(manifests), "drop the circumstance, or what is right"
+    yield from map(let_in, manifests)
+
+
+def let_in(manifest: Mapping[str, Any]) -> Object:
+    """Read an object as an API server with other CRDs gives it: whatever fits the struct."""
+    info = find_kind(manifest["apiVersion"], manifest["kind"])
+    assert info is not None
+    return msgspec.convert({key: each for key, each in manifest.items() if key != "kind"}, info.type)
 
 
 @cache

@@ -9,18 +9,18 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import msgspec
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from legation.manifests import MOST_PROBLEMS, read_manifests
+from tests.golden import let_in
 from tests.poison.der import KEYS, USUAL, certificate
 from tests.poison.effort import grows_no_faster, resident
 from tests.poison.pems import pem, stock, thing
 from tests.poison.spells import GATEWAYS, TENANT
 from tests.poison.tenants import all_told, first_at_the_shared_door, portrait, world_of
 from translator.objects.admission.admit import MOST_FINDINGS
-from translator.objects.kinds import KINDS, KindInfo, Object, find_kind, name_of
+from translator.objects.kinds import KINDS, KindInfo, find_kind, name_of
 from translator.rules.identities import REVOKED_BEFORE
 from translator.rules.limits import LARGEST_ROUTE
 from translator.translate import Translation, Translator, translate
@@ -49,19 +49,12 @@ SCRIPTS = (
 )
 
 
-def taken(manifest: Json) -> Object:
-    """Read an object as an API server with other CRDs gives it: whatever fits the struct."""
-    info = find_kind(manifest["apiVersion"], manifest["kind"])
-    assert info is not None
-    return msgspec.convert({key: each for key, each in manifest.items() if key != "kind"}, info.type)
-
-
 def made(manifests: Iterable[Json]) -> tuple[Translation, int]:
     """Translate them beside the quiet tenant's, who must not notice; return how many queries ran, too."""
     world = world_of()
     translator = Translator(world)
     before, runs = translator.translate(), world.memory.runs.total()
-    for each in map(taken, manifests):
+    for each in map(let_in, manifests):
         world.put(type(each), name_of(each), each)
     during = translator.translate()
     assert not during.broken
@@ -124,7 +117,7 @@ def test_a_route_of_ten_thousand_rules_that_is_too_large_is_refused_with_a_remed
 @pytest.mark.parametrize("kind", ROUTES)
 def test_rules_are_translated_in_as_many_steps_as_they_are(kind: str) -> None:
     def translated(rules: int) -> Callable[[], object]:
-        world = world_of([taken(route(kind, rules))])
+        world = world_of([let_in(route(kind, rules))])
         return lambda: translate(world)
 
     assert grows_no_faster(translated, FEW)

@@ -13,7 +13,7 @@ from translator.objects.udp_route import UDPRoute
 from translator.rules import listeners
 from translator.rules.default_gateways import KINDS, Route, guests, implied
 from translator.rules.gateways import ours
-from translator.rules.hostnames import EVERY, intersection
+from translator.rules.hostnames import EVERY, intersection, strange
 from translator.rules.listener_sets import Slot, age, declared, gateway_of, labels, set_refusal, slots
 from translator.rules.status import ParentRef
 from translator.verdict import Refused
@@ -199,6 +199,8 @@ def _refusal(world: World, target: Ref, route: Ref, passed: tuple[int, int, int]
             "NotAllowedByListeners",
             f"no listener of {target} takes {route.kind}s from {route.name.namespace}",
         )
+    if not hosted and (wrong := strange("hostnames", _hostnames(world, route))) is not None:
+        return wrong
     if not hosted:
         return Refused(
             "NoMatchingListenerHostname", f"no listener of {target} has a hostname in common with the route"
@@ -225,11 +227,17 @@ def _allows(world: World, slot: Slot, route: Ref) -> bool:
 
 def _hosts(world: World, route: Ref, slot: Slot) -> tuple[Hosted, ...]:
     """Return the hostnames that a route and a listener have in common."""
-    written = world.must(ROUTES[route.kind], route.name)
-    names = () if isinstance(written, TCPRoute | UDPRoute) else written.spec.hostnames
+    names = _hostnames(world, route)
+    if strange("hostnames", names) is not None:
+        return ()
     listening = listeners.judge(world, slot).hostname
     pairs = [(intersection(listening, name), name) for name in names or (EVERY,)]
     return tuple(Hosted(common, name) for common, name in pairs if common is not None)
+
+
+def _hostnames(world: World, route: Ref) -> tuple[str, ...]:
+    written = world.must(ROUTES[route.kind], route.name)
+    return () if isinstance(written, TCPRoute | UDPRoute) else written.spec.hostnames
 
 
 def _written(ref: ParentReference) -> ParentRef:

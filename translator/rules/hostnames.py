@@ -6,7 +6,19 @@ absent hostname is read as.
 
 from collections.abc import Iterable
 
+from translator.objects.scalars import HOSTNAME
+from translator.verdict import Refused, listed
+
 EVERY = "*"
+
+
+def strange(field: str, names: Iterable[str]) -> Refused | None:
+    """Refuse what is no name of a host: Envoy refuses a whole listener for one, or a whole route table."""
+    for name in names:
+        if not HOSTNAME.fullmatch(name):
+            wrong = f"{field}: {listed([name]) or '``'} is no name such as example.com or *.example.com"
+            return Refused("UnsupportedValue", wrong)
+    return None
 
 
 def covers(wide: str, name: str) -> bool:

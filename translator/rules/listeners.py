@@ -14,13 +14,14 @@ from translator.objects.secret import Secret
 from translator.rules.certificates import server_certificate
 from translator.rules.frontend_validation import NOTHING_ASKED, ClientProof, clients
 from translator.rules.grants import Pointee, Pointer, permitted
-from translator.rules.hostnames import EVERY
+from translator.rules.hostnames import EVERY, strange
 from translator.rules.listener_filters import questions
 from translator.rules.listener_sets import Slot, declared, slots
 from translator.rules.managed import ADMIN_PORT, PROBES_PORT, is_managed
 from translator.verdict import Condition, Refused, fails, holds, our_fault
 from translator.world import World
 
+LAST_PORT = 65535
 HTTP_KINDS = ("HTTPRoute", "GRPCRoute")
 KINDS = {
     "HTTP": HTTP_KINDS,
@@ -191,12 +192,14 @@ def _claimed(reason: str, what: str, rival: Slot) -> Refused:
 def _refusal(listener: Listener) -> Refused | None:
     if listener.protocol not in KINDS:
         return Refused("UnsupportedProtocol", f"protocol {listener.protocol} is none of {', '.join(KINDS)}")
+    if not 0 < listener.port <= LAST_PORT:
+        return Refused("PortUnavailable", f"port {listener.port} is none: it must be from 1 to {LAST_PORT}")
     if listener.protocol not in ("HTTP", "HTTPS") and listener.filters is not None:
         return Refused("UnsupportedValue", f"filters: they are for HTTP and HTTPS, not {listener.protocol}")
     for key in listener.tls.options if listener.tls else ():
         if "/" not in key or key.startswith("legation.dev/"):
             return Refused("UnsupportedValue", f"tls.options: {key} is not known")
-    return None
+    return strange("hostname", [listener.hostname] if listener.hostname else [])
 
 
 def _taken(world: World, slot: Slot, listener: Listener) -> Refused | None:

@@ -1,5 +1,6 @@
 """Which requests a rule takes, and which of several rules comes first."""
 
+import re
 from collections.abc import Sequence
 
 import re2
@@ -7,10 +8,13 @@ from msgspec import Struct
 
 from translator.objects.grpc_route import GRPCMethodMatch, GRPCRouteMatch
 from translator.objects.http_route import HTTPPathMatch, HTTPRouteMatch
+from translator.rules.headers import NAME
 from translator.rules.patterns import fault
 from translator.verdict import Refused, listed
 
 ANY_NAME = "[^/]+"  # any service, or any method of gRPC
+NO_PATH = re.compile(r"[?#]|^(?!/)")  # what shows that no request has such a path
+NO_NAME = re.compile(r"[/?#]")  # the same of a service or a method
 
 
 class PathExact(Struct, frozen=True):
@@ -56,23 +60,30 @@ def http_match(written: HTTPRouteMatch) -> HttpMatch | Refused:
     """Read one match of an HTTPRoute."""
     if written.method == "CONNECT":
         return Refused("UnsupportedValue", "matches: CONNECT asks for an authority and has no path to match")
+    if written.path.type != "RegularExpression" and NO_PATH.search(written.path.value):
+        wrong = f"matches: path {listed([written.path.value]) or '``'} must begin with / and have no ? or #"
+        return Refused("UnsupportedValue", f"{wrong}; a query is matched by queryParams")
     found = HttpMatch(
         path=_path(written.path),
         headers=_named([(each.type, each.name.lower(), each.value) for each in written.headers]),
         query=_named([(each.type, each.name, each.value) for each in written.query_params]),
         method=written.method,
     )
-    return _wrong_pattern(found) or found
+    return _wrong_name(found) or _wrong_pattern(found) or found
 
 
 def grpc_match(written: GRPCRouteMatch) -> HttpMatch | Refused:
     """Read one match of a GRPCRoute: a service is a path's first element, a method its second."""
+    method = written.method or GRPCMethodMatch()
+    names = (method.service or "", method.method or "")
+    if method.type != "RegularExpression" and (wrong := [each for each in names if NO_NAME.search(each)]):
+        return Refused("UnsupportedValue", f"matches: method {listed(wrong)} must have no /, ? or # in it")
     found = HttpMatch(
-        path=_method(written.method or GRPCMethodMatch()),
+        path=_method(method),
         headers=_named([(each.type, each.name.lower(), each.value) for each in written.headers]),
         grpc=True,
     )
-    return _wrong_pattern(found) or found
+    return _wrong_name(found) or _wrong_pattern(found) or found
 
 
 def http_rank(match: HttpMatch) -> Rank:
@@ -135,6 +146,15 @@ def _named(written: Sequence[tuple[str, str, str]]) -> tuple[Named, ...]:
     for kind, name, value in written:
         found.setdefault(name, Named(name, value, kind == "RegularExpression"))
     return tuple(each for _, each in sorted(found.items()))
+
+
+def _wrong_name(match: HttpMatch) -> Refused | None:
+    """Refuse a name that no header and no parameter has: Envoy refuses a whole table for an empty one."""
+    for each in (*match.headers, *match.query):
+        if not NAME.fullmatch(each.name):
+            wrong = listed([each.name]) or "``"
+            return Refused("UnsupportedValue", f"matches: {wrong} is not the name of a header or a parameter")
+    return None
 
 
 def _wrong_pattern(match: HttpMatch) -> Refused | None:
