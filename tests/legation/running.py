@@ -57,6 +57,13 @@ class Legation(Struct, frozen=True):
         ):
             return read_overview(await answer.read())
 
+    async def metric(self, series: str) -> float:
+        """Return what Prometheus is told of a series by its name and labels; nothing told is none."""
+        async with aiohttp.ClientSession() as session, session.get(f"{await self.admin()}/metrics") as answer:
+            lines = (await answer.text()).splitlines()
+        values = [line.rpartition(" ")[2] for line in lines if line.rpartition(" ")[0] == series]
+        return sum(map(float, values))
+
     async def is_held(self) -> bool:
         """Say whether the Envoys of its only Gateway have taken all that they are offered."""
         [gateway] = (await self.overview()).gateways

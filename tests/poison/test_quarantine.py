@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-import aiohttp
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -275,13 +274,13 @@ async def test_an_envoy_that_refuses_one_tenants_pattern_goes_on_taking_all_othe
         (tmp_path / "evil.yaml").write_text(bad)
         assert "evil" in (await told(legation, "PartiallyInvalid"))
         assert (await ask(port, headers={"host": "evil.example"})).body == "store"
-        assert await held_back_objects(legation) == "1.0"
+        assert await legation.metric("legation_held_back_objects") == 1
         (tmp_path / "quiet.yaml").write_text(route("quiet", "store", host="new.example"))
         await answers(port, "new.example")
         (tmp_path / "evil.yaml").write_text(evil.replace("evil.example", "repaired.example"))
         await answers(port, "repaired.example")
         await until(lambda: healed(legation), within=60)
-        assert await held_back_objects(legation) == "0.0"
+        assert await legation.metric("legation_held_back_objects") == 0
 
 
 def start(xds: int) -> Start:
@@ -325,17 +324,6 @@ def refused(overview: Overview, condition: str) -> list[str]:
         for said in about.conditions
         if (said.type, said.reason) == (condition, "RefusedByEnvoy") and COSTLY in said.message
     ]
-
-
-async def held_back_objects(legation: Legation) -> str:
-    """Return what Prometheus is told."""
-    async with (
-        aiohttp.ClientSession() as session,
-        session.get(f"{await legation.admin()}/metrics") as answer,
-    ):
-        lines = (await answer.text()).splitlines()
-    [value] = [line.split()[1] for line in lines if line.startswith("legation_held_back_objects ")]
-    return value
 
 
 async def healed(legation: Legation) -> bool:
