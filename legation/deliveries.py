@@ -13,7 +13,8 @@ from legation.peers import Others, alone
 from legation.telling import Telling, holds, refuses, tell_of, versions
 from translator.names import Name
 from translator.objects.gateway import Gateway
-from translator.rules.gateways import Delivery
+from translator.objects.kinds import name_of
+from translator.rules.gateways import Delivery, Rejection
 from xds_server.hub import Hub
 from xds_server.report import Accepted, Report
 from xds_server.snapshot import LDS, Snapshot
@@ -182,14 +183,14 @@ def _concluded(
             return found
 
 
-def _explained(refusal: Refusal, gateway: Gateway) -> str:
-    listeners = _listeners(refusal.resource, gateway)
-    where = f" (listener {', '.join(listeners)})" if listeners else ""
+def _explained(refusal: Refusal, gateway: Gateway) -> Rejection:
     remedy = next((f"; {remedy}" for sign, remedy in REMEDIES.items() if sign in refusal.words), "")
-    return f"{refusal.resource}{where}: {refusal.words}{remedy}"
+    return Rejection(
+        refusal.resource, f"{refusal.words}{remedy}", _listeners(refusal.resource, name_of(gateway), gateway)
+    )
 
 
-def _listeners(resource: str, gateway: Gateway) -> list[str]:
+def _listeners(resource: str, name: Name, gateway: Gateway) -> tuple[str, ...]:
     """Name the Gateway's own listeners that a refused resource stands for."""
-    port = resource.removesuffix("/udp").rpartition(":")[2]
-    return [each.name for each in gateway.spec.listeners if port == str(each.port)]
+    owner, _, port = resource.removesuffix("/udp").rpartition(":")
+    return tuple(each.name for each in gateway.spec.listeners if (owner, port) == (str(name), str(each.port)))

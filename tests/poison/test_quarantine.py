@@ -288,9 +288,9 @@ def start(xds: int) -> Start:
     return Start(Name("infra", "edge"), "edge-1", HostPort(LOOPBACK, xds), HostPort(LOOPBACK, 0))
 
 
-def sparing(start: Start) -> dict[str, object]:
+def sparing(start: Start, runtime: Mapping[str, int] = SPARING) -> dict[str, object]:
     """Return our bootstrap for an Envoy that takes only short patterns."""
-    layers = {"layers": [{"name": "sparing", "staticLayer": SPARING}]}
+    layers = {"layers": [{"name": "sparing", "staticLayer": runtime}]}
     fields = {**as_fields(bootstrap(start)), "layeredRuntime": layers}
     return {key: value for key, value in fields.items() if key != "statsConfig"}
 

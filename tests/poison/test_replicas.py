@@ -24,7 +24,7 @@ from tests.legation.replicas import day
 from tests.legation.running import Legation, free_port, serving
 from tests.link import Link, linked
 from tests.loopback import LOOPBACK, ask, http_backend
-from tests.poison.test_quarantine import COSTLY, answers, held_back_objects, sparing
+from tests.poison.test_quarantine import COSTLY, answers, sparing
 from tests.real_envoy import running_envoy, until
 from translator.names import Name
 from translator.objects.kinds import KINDS
@@ -139,11 +139,11 @@ class Replica(NamedTuple):
 
         await until(heard, within=WITHIN)
 
-    async def holds_back(self, number: str) -> None:
+    async def holds_back(self, number: int) -> None:
         """Wait until so many objects are counted."""
 
         async def counted() -> bool:
-            return await held_back_objects(self.running) == number
+            return await self.running.metric("legation_held_back_objects") == number
 
         await until(counted, within=WITHIN)
 
@@ -186,7 +186,7 @@ async def test_what_an_envoy_refuses_at_one_replica_is_said_by_the_one_that_lead
         await scene.put(BAD)
         await scene.says("RefusedByEnvoy", "PartiallyInvalid", "what it said before is served", COSTLY)
         for each in (leader, follower):
-            await each.holds_back("1.0")
+            await each.holds_back(1)
         await until(lambda: told(scene, "RefusedByEnvoy"), within=WITHIN)
         await scene.put(route("quiet", "store", host="new.example"))
         await scene.serves("new.example")
@@ -197,7 +197,7 @@ async def test_what_an_envoy_refuses_at_one_replica_is_said_by_the_one_that_lead
         await scene.serves("repaired.example")
         await scene.says()
         for each in (leader, follower):
-            await each.holds_back("0.0")
+            await each.holds_back(0)
         assert scene.said() == [False, True, False]
 
 
@@ -217,7 +217,7 @@ async def test_replicas_that_are_replaced_one_by_one_go_on_with_what_a_route_sai
             await scene.put(BAD)
             await scene.says("RefusedByEnvoy", "what it said before is served")
             second = await new.enter_async_context(scene.replica())
-            await second.holds_back("1.0")
+            await second.holds_back(1)
             async with watched(scene.port):
                 scene.way.move(second.port)
                 await old.aclose()

@@ -23,6 +23,7 @@ from translator.rules.identities import revoked_before
 from translator.rules.listener_sets import SETS_BY_GATEWAY, Slot, gateway_of, set_refusal, slots
 from translator.rules.managed import Upkeep, is_managed
 from translator.rules.ports import sites
+from translator.rules.rejections import told
 from translator.rules.route_status import route_refusal
 from translator.rules.status import (
     GatewayClassStatus,
@@ -175,7 +176,8 @@ def _delivered(world: World, name: Name) -> Condition:
     if delivery is None:
         return holds("Programmed", message="translated; no Envoy was asked")
     if delivery.rejections:
-        return fails("Programmed", "Invalid", f"Envoy rejected {'; '.join(delivery.rejections)}")
+        rejected = "; ".join(told(world, name, each) for each in delivery.rejections)
+        return fails("Programmed", "Invalid", f"Envoy rejected {rejected}")
     if not delivery.acknowledged:
         return fails("Programmed", "Pending", "waiting for Envoy to take the newest configuration")
     return holds("Programmed")

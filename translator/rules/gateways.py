@@ -31,11 +31,19 @@ class Binding(Struct, frozen=True):
     is_exclusive: bool = False  # a TCP port that another process listens on is an error, not to be shared
 
 
+class Rejection(Struct, frozen=True):
+    """A resource that an Envoy refused."""
+
+    resource: str
+    words: str  # Envoy's own, with a remedy where one is known
+    listeners: tuple[str, ...] = ()  # of the Gateway's own, for which it stands
+
+
 class Delivery(Struct, frozen=True):
     """What a Gateway's Envoys made of the newest configuration: an input, put by whoever serves them."""
 
     acknowledged: bool
-    rejections: tuple[str, ...] = ()  # each names the resource and gives Envoy's words
+    rejections: tuple[Rejection, ...] = ()
 
 
 BINDING = Fact("where listeners bind", Binding())

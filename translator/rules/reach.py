@@ -68,6 +68,11 @@ def gateways_naming(world: World, port: ServicePort) -> tuple[Name, ...]:
     return tuple(sorted(found | {slot.gateway for slot in _asking(world, port)}))
 
 
+def routes_to(world: World, port: ServicePort, gateway: Name) -> Iterator[Ref]:
+    """Name the routes by which a Gateway leads to a port."""
+    return (route for route in _routes(world, port.owner) if gateway in _leads(world, route, port))
+
+
 def _routes(world: World, target: Ref) -> Iterator[Ref]:
     for kind, index in ROUTES_BY_TARGET.items():
         if world.has_seen(index.kind):
