@@ -3,13 +3,13 @@
 import asyncio
 import json
 import re
-from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from string import Template
 from typing import Any, NamedTuple
 
 import pytest
+import yaml
 from msgspec import structs
 
 from e2e.beside import CRD, replica, told
@@ -20,8 +20,12 @@ from e2e.test_events import events
 from e2e.test_run import CLASS, OURS, bootstrap
 from tests.legation.running import Legation, free_port
 from tests.loopback import ask, http_backend
+from tests.poison.circles import all_circles
 from tests.poison.effort import resident
 from tests.poison.hostile import admitted, some_of_each_kind, the_same
+from tests.poison.passers_by import asking
+from tests.poison.pems import bad_writings, writings
+from tests.poison.pems import manifests as bundles
 from tests.poison.spells import TENANT
 from tests.poison.test_quarantine import COSTLY, SPARING, answers
 from tests.real_envoy import RunningEnvoy, running_envoy, until
@@ -33,10 +37,11 @@ pytestmark = pytest.mark.usefixtures("inside")
 
 OF_EACH_KIND = 9
 MORE_HTTP_ROUTES = 40
+MORE_BUNDLES = 8  # beside those that are refused: a rule leads to 16 Services at the most
 HTTP_ROUTES = "httproutes,grpcroutes"
 ROUTES = f"{HTTP_ROUTES},tlsroutes,tcproutes,udproutes"
 WITH_STATUS = f"{ROUTES},listenersets,gateways,backendtlspolicies,xbackends"
-AUTHOR = re.compile(r"(\w+Route) [a-z0-9-]+/(drawn-\d+|all) rule ")
+AUTHOR = re.compile(r"(\w+Route) [a-z0-9-]+/(drawn-\d+|all|r-\d+|trusting) rule ")
 HUGE = {
     f"example.com/{number}": "%x{}\u202e" * 5_000 for number in range(6)
 }  # with its keys, 256 KiB hold it
@@ -121,28 +126,8 @@ async def mall(shop: str, **envoys_own: object) -> AsyncIterator[Mall]:
         for name in ("quiet", "late"):  # before the tenant's: who comes first keeps a hostname
             await place.route(name, f"{name}.example")
             await answers(port, f"{name}.example")
-        await stack.enter_async_context(asking(port))
+        await stack.enter_async_context(asking(port, "quiet.example", more_than=MANY))
         yield place
-
-
-@asynccontextmanager
-async def asking(port: int) -> AsyncIterator[None]:
-    """Ask for the shop all the while; nothing but its own answer may come."""
-    said = Counter[str]()
-
-    async def without_end() -> None:
-        while True:
-            said[(await ask(port, headers={"host": "quiet.example"})).body] += 1
-
-    traffic = asyncio.create_task(without_end())
-    try:
-        yield
-        assert not traffic.done(), traffic
-    finally:
-        traffic.cancel()
-        await asyncio.wait([traffic])
-    assert said.keys() == {"store"}
-    assert said["store"] > MANY
 
 
 def drawn(place: Mall) -> list[dict[str, Any]]:
@@ -154,7 +139,14 @@ def drawn(place: Mall) -> list[dict[str, Any]]:
         if isinstance(each, HTTPRoute)
     )
     things = (*some_of_each_kind(OF_EACH_KIND), *led)
-    return [renamed(as_manifest(each), number, place) for number, each in enumerate(things)]
+    alone = [renamed(as_manifest(each), number, place) for number, each in enumerate(things)]
+    return [*alone, *(in_place(each, place) for each in (*all_circles(), *pasted()))]
+
+
+def pasted() -> list[dict[str, Any]]:
+    """Return Services whose roots are bundles that hostile and careless people paste, and what they show."""
+    some = [*bad_writings(), *the_same(MORE_BUNDLES, writings())]
+    return list(yaml.safe_load_all(bundles(some, free_port())))
 
 
 def ground(place: Mall, manifests: Sequence[dict[str, Any]]) -> str:
@@ -174,16 +166,21 @@ def ground(place: Mall, manifests: Sequence[dict[str, Any]]) -> str:
     return json.dumps({"apiVersion": "v1", "kind": "List", "items": [SERVICE, route]})
 
 
-def renamed(manifest: dict[str, object], number: int, place: Mall) -> dict[str, Any]:
+def renamed(manifest: dict[str, Any], number: int, place: Mall) -> dict[str, Any]:
     """Give an object a name of its own in the tenant's namespace, and every fifth huge annotations."""
-    text = json.dumps(manifest)
+    annotations = HUGE if number % 5 == 0 else {}
+    metadata = {"name": f"drawn-{number}", "namespace": place.tenant, "annotations": annotations}
+    return {**in_place(manifest, place), "metadata": metadata}
+
+
+def in_place(manifest: dict[str, Any], place: Mall) -> dict[str, Any]:
+    """Move an object, and what it refers to, into the tenant's namespace and the shop's."""
+    text = json.dumps(manifest).replace(f".{TENANT}.svc.", f".{place.tenant}.svc.")
     names = {TENANT: place.tenant, "infra": place.shop, "quiet": place.shop, "shared": "edge"}
     for name, its in (names | {"legation": place.shop}).items():
         text = text.replace(f'"{name}"', f'"{its}"')
     moved: dict[str, Any] = json.loads(text)
-    annotations = HUGE if number % 5 == 0 else {}
-    metadata = {"name": f"drawn-{number}", "namespace": place.tenant, "annotations": annotations}
-    return {**moved, "metadata": metadata}
+    return {**moved, "metadata": {"name": moved["metadata"]["name"], "namespace": place.tenant}}
 
 
 def written(manifests: Sequence[dict[str, Any]]) -> str:

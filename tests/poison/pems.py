@@ -1,7 +1,7 @@
 """Bundles, chains and keys as careless people paste them and hostile ones make them."""
 
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from legation.manifests import read_manifests
 from tests.pki import Authority, Issued, self_signed
-from tests.poison.der import certificates, spki
+from tests.poison.der import KEYS, USUAL, certificate, certificates, spki
 from tests.poison.spells import GATEWAYS, TENANT
 from translator.objects.kinds import Object
 
@@ -134,6 +134,27 @@ def chains() -> st.SearchStrategy[bytes]:
     """Draw what a listener is to show: mostly for the key that stands beside it."""
     own = certificates(spki(stock().good.key.public_key())).map(lambda der: pem("CERTIFICATE", der))
     return st.tuples(own | own | blocks(), st.just(b"") | blocks()).map(b"".join)
+
+
+ONE = pem("CERTIFICATE", certificate(KEYS["P-256"], names=(USUAL, USUAL)))
+
+
+def bad_bundles() -> Mapping[str, tuple[bytes, str]]:
+    """Return bundles that are refused, and what of the reason; all fit into a ConfigMap."""
+    good, key = stock().good.above[0].public_bytes(Encoding.PEM), stock().secrets[0]
+    return {
+        "thousands": (ONE * 1001, "1000 certificates"),
+        "one broken": (good + ONE[:200] + b"\n" + good, "block 2"),
+        "a key instead": (key, "private key"),
+        "a key beside": (good + key, "private key"),
+    }
+
+
+def bad_writings() -> list[Writing]:
+    """Return each of them, beside what a listener may well show."""
+    good = stock().good
+    shown = good.pem.encode(), good.key_pem.encode()
+    return [Writing(bundle, *shown) for bundle, _ in bad_bundles().values()]
 
 
 def writings() -> st.SearchStrategy[Writing]:

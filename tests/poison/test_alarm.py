@@ -1,7 +1,5 @@
 """A bug in a rule, from where it is planted to the alarm: last good version, log, metric, and its end."""
 
-import asyncio
-from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -11,6 +9,7 @@ import pytest
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from tests.legation.running import Legation, free_port, legation_up
 from tests.loopback import ask, http_backend
+from tests.poison.passers_by import asking
 from tests.poison.test_quarantine import answers
 from tests.real_envoy import until
 
@@ -53,26 +52,6 @@ def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return shop
 
 
-@asynccontextmanager
-async def asking(port: int, host: str) -> AsyncIterator[None]:
-    """Ask without end; nothing but the right answer may come."""
-    said = Counter[tuple[int, str]]()
-
-    async def without_end() -> None:
-        while True:
-            answer = await ask(port, "/first", {"host": host})
-            said[answer.status, answer.body] += 1
-
-    traffic = asyncio.create_task(without_end())
-    try:
-        yield
-        assert not traffic.done(), traffic
-    finally:
-        traffic.cancel()
-        await asyncio.wait([traffic])
-    assert said.keys() == {(200, "store")}
-
-
 async def alarm_is(legation: Legation, count: int) -> None:
     async def so() -> bool:
         return await legation.metric(OURS) == count
@@ -110,7 +89,7 @@ async def test_a_bug_in_a_rule_keeps_the_last_good_version_and_raises_the_alarm_
 ) -> None:
     async with serving(planted) as (legation, port):
         await alarm_is(legation, 0)
-        async with asking(port, EVIL), asking(port, QUIET):
+        async with asking(port, EVIL, "/first"), asking(port, QUIET):
             (planted / "evil.yaml").write_text(evil("/second", MARK))
             await alarm_is(legation, 1)
             (planted / "late.yaml").write_text(route("late", "store", host="late.example"))

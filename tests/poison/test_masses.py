@@ -14,9 +14,9 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from legation.manifests import MOST_PROBLEMS, read_manifests
 from tests.golden import let_in
-from tests.poison.der import KEYS, USUAL, certificate
+from tests.poison.circles import CIRCLES
 from tests.poison.effort import grows_no_faster, resident
-from tests.poison.pems import pem, stock, thing
+from tests.poison.pems import ONE, bad_bundles, stock, thing
 from tests.poison.spells import GATEWAYS, TENANT
 from tests.poison.tenants import all_told, first_at_the_shared_door, portrait, world_of
 from translator.objects.admission.admit import MOST_FINDINGS
@@ -231,163 +231,6 @@ def test_enormous_annotations_for_what_a_gateway_is_made_of_are_refused_or_writt
     )
 
 
-MYSELF = thing(
-    "v1",
-    "Service",
-    "me",
-    type="ExternalName",
-    externalName=f"me.{TENANT}.svc.cluster.local",
-    ports=[{"port": 80}],
-)
-CIRCLES: dict[str, tuple[list[Json], str]] = {
-    "a Service that is called by its own name": (
-        [
-            MYSELF,
-            thing(
-                V1,
-                "HTTPRoute",
-                "r",
-                parentRefs=PARENTS,
-                rules=[{"backendRefs": [{"name": "me", "port": 80}]}],
-            ),
-        ],
-        "refer to the Service itself",
-    ),
-    "an XBackend that is called by a Service's name": (
-        [
-            thing(
-                X,
-                "XBackend",
-                "me",
-                type="ExternalHostname",
-                port={"number": 80},
-                externalHostname={"hostname": "localhost"},
-            ),
-            thing(
-                V1,
-                "HTTPRoute",
-                "r",
-                parentRefs=PARENTS,
-                rules=[
-                    {
-                        "backendRefs": [
-                            {"group": "gateway.networking.x-k8s.io", "kind": "XBackend", "name": "me"}
-                        ]
-                    }
-                ],
-            ),
-        ],
-        "XBackend evil/me",
-    ),
-    "a route that leads to itself and to its Gateway": (
-        [
-            thing(
-                V1,
-                "HTTPRoute",
-                "r",
-                parentRefs=PARENTS,
-                rules=[
-                    {
-                        "backendRefs": [
-                            {"group": GATEWAYS, "kind": "HTTPRoute", "name": "r", "port": 80},
-                            {"group": GATEWAYS, "kind": "Gateway", "name": "a", "port": 80},
-                        ]
-                    }
-                ],
-            ),
-        ],
-        "HTTPRoute evil/r is not a Service",
-    ),
-    "two ListenerSets that are each the other's": (
-        [
-            thing(
-                V1,
-                "ListenerSet",
-                name,
-                parentRef={"group": GATEWAYS, "kind": "ListenerSet", "name": other},
-                listeners=[{"name": "a", "port": 80, "protocol": "HTTP"}],
-            )
-            for name, other in (("one", "two"), ("two", "one"))
-        ],
-        "",
-    ),
-    "a Gateway that shows its own ListenerSet": (
-        [
-            thing(
-                V1,
-                "ListenerSet",
-                "one",
-                parentRef={"name": "two"},
-                listeners=[
-                    {
-                        "name": "a",
-                        "port": 443,
-                        "protocol": "HTTPS",
-                        "tls": {"certificateRefs": [{"group": GATEWAYS, "kind": "Gateway", "name": "two"}]},
-                    }
-                ],
-            ),
-            thing(
-                V1,
-                "Gateway",
-                "two",
-                gatewayClassName="legation",
-                allowedListeners={"namespaces": {"from": "All"}},
-                listeners=[
-                    {
-                        "name": "a",
-                        "port": 443,
-                        "protocol": "HTTPS",
-                        "tls": {
-                            "certificateRefs": [{"group": GATEWAYS, "kind": "ListenerSet", "name": "one"}]
-                        },
-                    }
-                ],
-            ),
-        ],
-        "ListenerSet evil/one is no Secret",
-    ),
-    "parameters whose collector is behind their own Gateway": (
-        [
-            thing(
-                "legation.dev/v1alpha1",
-                "GatewayParameters",
-                "p",
-                accessLogs={"collector": {"name": "me", "port": 80}},
-                tracing={"collector": {"name": "me", "port": 80}},
-            ),
-            MYSELF,
-            thing(
-                V1,
-                "Gateway",
-                "two",
-                gatewayClassName="legation",
-                infrastructure={
-                    "parametersRef": {"group": "legation.dev", "kind": "GatewayParameters", "name": "p"}
-                },
-                listeners=[{"name": "a", "port": 80, "protocol": "HTTP"}],
-            ),
-        ],
-        "refer to the Service itself",
-    ),
-    "a policy that targets itself": (
-        [
-            thing(
-                V1,
-                "BackendTLSPolicy",
-                "p",
-                targetRefs=[{"group": GATEWAYS, "kind": "BackendTLSPolicy", "name": "p"}],
-                validation={
-                    "hostname": "a.test",
-                    "caCertificateRefs": [{"group": GATEWAYS, "kind": "BackendTLSPolicy", "name": "p"}],
-                },
-            ),
-        ],
-        "cannot be targeted",
-    ),
-}
-
-
 @pytest.mark.parametrize("circle", CIRCLES)
 def test_references_in_a_circle_are_refused_and_end(circle: str) -> None:
     manifests, says = CIRCLES[circle]
@@ -430,31 +273,16 @@ def trusting(bundle: str) -> list[Json]:
     ]
 
 
-ONE = pem("CERTIFICATE", certificate(KEYS["P-256"], names=(USUAL, USUAL))).decode()
 GOOD = stock().good.above[0].public_bytes(Encoding.PEM).decode()
+BUNDLES = {
+    **{name: (each.decode(), says) for name, (each, says) in bad_bundles().items()},
+    "tens of thousands": (ONE.decode() * 50_000, "1048576"),
+    "letters": ("".join(SCRIPTS) * 1000, "no certificate"),
+    "letters about": ("".join(SCRIPTS) + GOOD, ""),
+}
 
 
-@pytest.mark.parametrize(
-    ("bundle", "says"),
-    [
-        (ONE * 1001, "1000 certificates"),
-        (ONE * 50_000, "1048576"),
-        (f"{GOOD}{ONE[:200]}\n{GOOD}", "block 2"),
-        (stock().secrets[0].decode(), "private key"),
-        (GOOD + stock().secrets[0].decode(), "private key"),
-        ("".join(SCRIPTS) * 1000, "no certificate"),
-        ("".join(SCRIPTS) + GOOD, ""),
-    ],
-    ids=(
-        "thousands",
-        "tens of thousands",
-        "one broken",
-        "a key instead",
-        "a key beside",
-        "letters",
-        "letters about",
-    ),
-)
+@pytest.mark.parametrize(("bundle", "says"), BUNDLES.values(), ids=BUNDLES.keys())
 def test_a_bundle_is_refused_by_its_name_or_believed(bundle: str, says: str) -> None:
     translation, runs = made(trusting(bundle))
     told = all_told(translation)

@@ -11,7 +11,7 @@ from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, servic
 from tests.legation.running import Legation, free_port, legation_up
 from tests.loopback import LOOPBACK, http_backend, server_tls
 from tests.pki import Authority
-from tests.poison.test_alarm import asking
+from tests.poison.passers_by import asking
 from tests.poison.test_quarantine import answers, sparing, start
 from tests.real_envoy import running_envoy, until
 

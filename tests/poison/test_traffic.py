@@ -17,9 +17,10 @@ from legation.written_status import Condition
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from tests.legation.running import Legation, free_port, legation_up
 from tests.loopback import ask, http_backend
+from tests.poison.circles import CIRCLES, all_circles
 from tests.poison.effort import resident
 from tests.poison.hostile import refused, some_of_each_kind, the_same
-from tests.poison.pems import manifests, secret_lines, writings
+from tests.poison.pems import bad_bundles, bad_writings, manifests, secret_lines, writings
 from tests.poison.spells import TENANT
 from tests.poison.test_quarantine import answers
 from tests.real_envoy import until
@@ -172,6 +173,9 @@ async def test_no_request_fails_and_no_envoy_objects_whatever_is_pasted_as_a_cer
 ) -> None:
     pasted = the_same(BATCHES * OF_EACH, writings())
     async with shared(tmp_path) as place:
+        await place.write([manifests(bad_writings(), free_port())])
+        told = repr(await place.legation.overview())
+        assert [says for _, says in bad_bundles().values() if says not in told] == []
         for batch in range(BATCHES):
             some = pasted[batch * OF_EACH : (batch + 1) * OF_EACH]
             await place.write([manifests(some, free_port())])
@@ -182,6 +186,18 @@ async def test_no_request_fails_and_no_envoy_objects_whatever_is_pasted_as_a_cer
         assert nacks == [None]
         told = "\n".join([*place.legation.lines, repr(overview)])
     assert [line for line in secret_lines() if line.decode() in told] == []
+
+
+async def test_no_request_of_a_bystander_fails_while_references_lead_in_circles(tmp_path: Path) -> None:
+    async with shared(tmp_path) as place:
+        before = resident(place.legation.process.pid)
+        for circle, says in CIRCLES.values():
+            await place.write([yaml.safe_dump_all(circle)])
+            assert says in repr(await place.legation.overview())
+        await place.write([yaml.safe_dump_all(all_circles())])
+        await place.write([])
+        assert resident(place.legation.process.pid) < before + MOST_GROWTH
+    assert place.legation.process.returncode == 0
 
 
 def judgements(overview: Overview) -> list[Condition]:
