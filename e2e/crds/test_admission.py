@@ -9,6 +9,7 @@ import yaml
 
 from e2e.crds.mutations import mutants
 from e2e.crds.oracle import Oracle, build
+from tests.security.references import fields
 from tests.translator.objects.admission.rule_examples import examples
 from translator.objects.admission.admit import admit
 from translator.objects.admission.finding import Finding
@@ -154,6 +155,30 @@ def test_every_rule_of_the_crds_has_an_example_that_breaks_it(release: Release) 
     refusals = release.oracle.judge(example.refused for example in examples())
     said = "\n".join(refusal.detail for refused in refusals for refusal in refused)
     assert {message for message in wanted if message not in said} == set()
+
+
+def references_below(schema: Manifest, path: str) -> set[str]:
+    """Name the fields that hold the name of another object; a status is nobody's to write."""
+    if "items" in schema:
+        return references_below(schema["items"], path)
+    fields: Manifest = schema.get("properties", {})
+    own = {path} if "name" in fields and fields.keys() & {"group", "kind", "namespace"} else set()
+    return own.union(*(references_below(below, f"{path}.{name}") for name, below in fields.items()))
+
+
+def test_every_field_of_the_crds_that_names_another_object_is_known_to_those_who_attack(
+    release: Release,
+) -> None:
+    """A reference that a release adds is read and attacked, or excused for a reason."""
+    published = {
+        each
+        for kind, crd in release.crds.items()
+        for version in crd["spec"]["versions"]
+        for each in references_below(
+            version["schema"]["openAPIV3Schema"]["properties"]["spec"], f"{kind}.spec"
+        )
+    }
+    assert published == {each for each in fields() if each.partition(".")[0] in release.crds}
 
 
 @pytest.mark.parametrize(("info", "version"), VERSIONS, ids=[f"{i.kind}-{v}" for i, v in VERSIONS])
