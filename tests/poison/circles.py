@@ -12,6 +12,13 @@ Json = dict[str, Any]
 
 V1, X = f"{GATEWAYS}/v1", "gateway.networking.x-k8s.io/v1alpha1"
 PARENTS = ({"name": "shared", "namespace": "infra"}, {"name": "a"})
+
+
+def leading(*backends: Json) -> Json:
+    """Write a route of the tenant."""
+    return thing(V1, "HTTPRoute", "r", parentRefs=[*PARENTS], rules=[{"backendRefs": [*backends]}])
+
+
 MYSELF = thing(
     "v1",
     "Service",
@@ -26,13 +33,7 @@ CIRCLES: Mapping[str, tuple[list[Json], str]] = MappingProxyType(
         "a Service that is called by its own name": (
             [
                 MYSELF,
-                thing(
-                    V1,
-                    "HTTPRoute",
-                    "r",
-                    parentRefs=[*PARENTS],
-                    rules=[{"backendRefs": [{"name": "me", "port": 80}]}],
-                ),
+                leading({"name": "me", "port": 80}),
             ],
             "refer to the Service itself",
         ),
@@ -46,37 +47,15 @@ CIRCLES: Mapping[str, tuple[list[Json], str]] = MappingProxyType(
                     port={"number": 80},
                     externalHostname={"hostname": "localhost"},
                 ),
-                thing(
-                    V1,
-                    "HTTPRoute",
-                    "r",
-                    parentRefs=[*PARENTS],
-                    rules=[
-                        {
-                            "backendRefs": [
-                                {"group": "gateway.networking.x-k8s.io", "kind": "XBackend", "name": "me"}
-                            ]
-                        }
-                    ],
-                ),
+                leading({"group": "gateway.networking.x-k8s.io", "kind": "XBackend", "name": "me"}),
             ],
             "XBackend evil/me",
         ),
         "a route that leads to itself and to its Gateway": (
             [
-                thing(
-                    V1,
-                    "HTTPRoute",
-                    "r",
-                    parentRefs=[*PARENTS],
-                    rules=[
-                        {
-                            "backendRefs": [
-                                {"group": GATEWAYS, "kind": "HTTPRoute", "name": "r", "port": 80},
-                                {"group": GATEWAYS, "kind": "Gateway", "name": "a", "port": 80},
-                            ]
-                        }
-                    ],
+                leading(
+                    {"group": GATEWAYS, "kind": "HTTPRoute", "name": "r", "port": 80},
+                    {"group": GATEWAYS, "kind": "Gateway", "name": "a", "port": 80},
                 ),
             ],
             "HTTPRoute evil/r is not a Service",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from translator.memo import query
+from translator.memo import steady
 from translator.names import Name, Ref
 from translator.rules.backends import Backend
 from translator.rules.gateways import Rejection
@@ -19,7 +19,7 @@ def told(world: World, gateway: Name, rejection: Rejection) -> str:
     return f"{rejection.resource}{where}{f' of {whose}' if whose else ''}: {rejection.words}"
 
 
-@query
+@steady(lambda _gateway, _resource: ())
 def makers(world: World, gateway: Name, resource: str) -> tuple[Ref, ...]:
     """Name the objects of which a Gateway's cluster or the endpoints in it were made."""
     backends = (each.backend for each in needs(world, gateway).hops)
