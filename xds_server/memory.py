@@ -18,6 +18,7 @@ class Memory:
         self._offered: Snapshot | None = None
         self._gone_at: dict[tuple[str, str], float] = {}
         self._changed_at: dict[tuple[str, str], float] = {}  # clusters and listeners, the oldest first
+        self._emptied: dict[str, tuple[Entry, float]] = {}  # endpoints as they were, and until when
 
     def accept(self, entries: Iterable[Entry]) -> None:
         """Some Envoy of the group took these."""
@@ -33,6 +34,7 @@ class Memory:
     def follow(self, snapshot: Snapshot, changed: Mapping[str, Iterable[str]], now: float) -> None:
         """Note what has left the offer and what is new in it, and let go of what was so long ago."""
         self._note_young(changed, now)
+        self._note_emptied(snapshot, changed.get(EDS, ()), now)
         self._offered = snapshot
         for type_url, names in changed.items():
             offered = snapshot.entries.get(type_url, {})
@@ -53,6 +55,19 @@ class Memory:
             self._changed_at[key] = now
         while self._changed_at and (oldest := next(iter(self._changed_at.items())))[1] + YOUNG <= now:
             del self._changed_at[oldest[0]]
+
+    def _note_emptied(self, snapshot: Snapshot, names: Iterable[str], now: float) -> None:
+        self._emptied = {name: (was, at) for name, (was, at) in self._emptied.items() if at > now}
+        offered = self._offered.entries[EDS] if self._offered else {}
+        for name in names:
+            before, after = offered.get(name), snapshot.entries[EDS].get(name)
+            if before is not None and not before.leads_to_nobody and (after is None or after.leads_to_nobody):
+                self._emptied[name] = before, now + KEPT_AFTER_REMOVAL
+
+    def before_emptied(self, name: str) -> Entry | None:
+        """Endpoints as they were before there were none, if that is not long ago."""
+        was, _ = self._emptied.get(name, (None, None))
+        return was
 
     def young(self, type_url: str, versions: Mapping[str, str], now: float) -> list[Entry]:
         """Name the clusters or listeners that changed lately and are held as they are offered."""

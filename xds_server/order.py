@@ -44,7 +44,8 @@ class Order:
     def sent(self, type_url: str, change: Change) -> None:
         """Remember what a response obliges us to send after it, and end the waits it fulfils."""
         names = change.updates.keys() | change.removed
-        self._end_waits(type_url, lambda name: name in names)
+        told = names - change.for_now
+        self._end_waits(type_url, lambda name: name in told)
         if type_url == CDS:
             self.warming = {name: needs for name, needs in self.warming.items() if name not in names}
         if type_url in (CDS, LDS):
@@ -102,20 +103,25 @@ class Moment:
 
         That nobody is left somewhere may be said when traffic that is led away from there has gone.
         """
+        if entry.leads_to_nobody and self._hears_more_before(entry):
+            return False
         if not (self._leads_too_soon(entry) or self._empties_too_soon(entry)):
             return True
-        key = (entry.type_url, entry.name)
-        since = self._order.arriving.setdefault(key, self._now)
-        return self._over(key, since, since + self._order.patience.hold)
+        since = self._since(entry)
+        return self._over((entry.type_url, entry.name), since, since + self._order.patience.hold)
+
+    def _hears_more_before(self, entry: Entry) -> bool:
+        """Whether a client that came back may soon say by what it sends traffic; it need not have any."""
+        return self._is_unheard and not self._reached(self._since(entry) + self._order.patience.grace)
+
+    def _since(self, entry: Entry) -> float:
+        return self._order.arriving.setdefault((entry.type_url, entry.name), self._now)
 
     def _leads_too_soon(self, entry: Entry) -> bool:
         return entry.type_url in SENDS_TRAFFIC and not self._unready.isdisjoint(entry.resource.targets)
 
     def _empties_too_soon(self, entry: Entry) -> bool:
-        if not entry.leads_to_nobody:
-            return False
-        owed = self._order.sessions[EDS].owed  # a cluster is cold without them, and traffic waits for it
-        return entry.name not in owed and entry.name in self._being_left
+        return entry.leads_to_nobody and (self._is_strange or entry.name in self._being_left)
 
     def may_leave(self, type_url: str, name: str) -> bool:
         """A name may go some time after its last use, and, for safety, at last even if still in use."""
@@ -155,6 +161,16 @@ class Moment:
             return frozenset()
         open_ = clusters.unsettled | self._order.warming.keys()
         return frozenset(name for name in open_ if self._snapshot.find(CDS, name) is not None)
+
+    @cached_property
+    def _is_unheard(self) -> bool:
+        sessions = self._order.sessions
+        return sessions[CDS].returned and not all(sessions[user].opened for user in SENDS_TRAFFIC)
+
+    @cached_property
+    def _is_strange(self) -> bool:
+        """Whether traffic may be sent anywhere, by what is to go and nobody here knows."""
+        return any(self._order.sessions[user].replaces_unknown(self._snapshot) for user in SENDS_TRAFFIC)
 
     @cached_property
     def _being_left(self) -> frozenset[str | None]:

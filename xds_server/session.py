@@ -9,7 +9,7 @@ from msgspec import Struct
 from xds_server.culprits import blamed, halves
 from xds_server.memory import Memory
 from xds_server.messages import Ask, DeltaAsk, Response
-from xds_server.snapshot import CDS, LDS, SDS, Entry, Snapshot, content_version
+from xds_server.snapshot import CDS, EDS, LDS, SDS, Entry, Snapshot, content_version, no_endpoints
 from xds_server.subscription import Amendment, Subscription
 
 DELETES_BY_ABSENCE = frozenset({CDS, LDS})  # in state of the world only these two can delete
@@ -26,6 +26,7 @@ class Change(Struct, frozen=True):
 
     updates: dict[str, Entry]
     removed: frozenset[str] = frozenset()
+    for_now: frozenset[str] = frozenset()  # updates that say again what was, until the news may be told
 
 
 class Flight(Struct, frozen=True):
@@ -66,6 +67,7 @@ class Session:
         self.held: dict[str, Entry | Foreign] = {}
         self.flight: Flight | None = None
         self.opened = False
+        self.returned = False  # came with something of an earlier stream
         self._whole = whole
         self._deletes_by_absence = whole and type_url in DELETES_BY_ABSENCE
         self._memory = memory
@@ -77,7 +79,7 @@ class Session:
         self._groups: list[frozenset[str]] = []  # to be offered apart, in search of a culprit
         self._sent_once = False
         self._owes_answer = False
-        self._estranged = False  # came with a version of a full set whose content we do not know
+        self._estranged = False  # came with a set whose content we do not know, and lacks some of ours still
 
     # what the client says
 
@@ -103,8 +105,9 @@ class Session:
         self.opened = True
         match ask:
             case Ask():
-                self._estranged = bool(ask.version)
+                self._estranged = self.returned = bool(ask.version)
             case DeltaAsk():
+                self.returned = bool(ask.versions)
                 self._recall({name: Foreign(version) for name, version in ask.versions.items()})
 
     def _recall(self, before: Mapping[str, Entry | Foreign]) -> None:
@@ -142,7 +145,7 @@ class Session:
         return Verdict(change, ask.error, self._reject(change, ask.error))
 
     def _settle(self, change: Change) -> None:
-        self._estranged = False
+        self._estranged = self._estranged and bool(self._due) and not self._deletes_by_absence
         if self._deletes_by_absence:
             self._suspects.clear()
         for name, entry in change.updates.items():
@@ -214,6 +217,7 @@ class Session:
         """The response that brings a change; it is in flight until the client answers."""
         self.flight = Flight(nonce, change)
         self._done_with(change.updates.keys() | change.removed)
+        self._pending |= change.for_now
         self._sent_once, self._owes_answer = True, False
         entries = {**self._known(), **change.updates} if self._whole else change.updates
         sent = tuple(entries[name] for name in sorted(entries.keys() - change.removed))
@@ -224,6 +228,7 @@ class Session:
     def _compose(self, names: AbstractSet[str], snapshot: Snapshot, gate: Gate) -> Change:
         updates: dict[str, Entry] = {}
         removed: set[str] = set()
+        for_now: list[str] = []
         for name in names:
             wanted = self._wanted(name, snapshot)
             if wanted is None and name not in self.held:
@@ -235,7 +240,21 @@ class Session:
                 self._done_with({name})
             elif gate.may_arrive(wanted):
                 updates[name] = wanted
-        return Change(updates, frozenset(removed))
+            if self._is_awaited(name) and name not in updates and name not in removed:
+                updates[name] = self._as_before(name)
+                for_now.append(name)
+        return Change(updates, frozenset(removed), frozenset(for_now))
+
+    def _is_awaited(self, name: str) -> bool:
+        """Whether these are endpoints that a cluster must hear of, be it as they were, or stay cold."""
+        return self.type_url == EDS and name in self._due
+
+    def _as_before(self, name: str) -> Entry:
+        nobody, held = no_endpoints(name), self.held.get(name)
+        if self._version(name) == nobody.version:
+            return nobody
+        known = held if isinstance(held, Entry) else self._unless_refused(self._memory.before_emptied(name))
+        return known or nobody
 
     def _part_with(self, name: str, gate: Gate) -> set[str]:
         holds = name in self.held or name in self._suspects
@@ -312,6 +331,16 @@ class Session:
     def estranged(self) -> bool:
         """Whether the client may hold something whose content we do not know."""
         return self._estranged or any(isinstance(entry, Foreign) for entry in self.held.values())
+
+    def replaces_unknown(self, snapshot: Snapshot) -> bool:
+        """Whether something is being replaced of which nobody here knows what it says."""
+        if self._estranged:
+            return self._owes_answer or not self.is_settled
+        held = ((name, self.held.get(name)) for name in self.unsettled)
+        foreign = (
+            (snapshot.find(self.type_url, n), each.version) for n, each in held if isinstance(each, Foreign)
+        )
+        return any(offered is None or offered.version != version for offered, version in foreign)
 
     def perhaps_held(self) -> Iterator[Entry]:
         """Every entry that the client may act on now."""

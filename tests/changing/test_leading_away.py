@@ -2,31 +2,47 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from random import Random
 
 import pytest
+from msgspec import Struct
 
-from tests.changing.kiosk import bootstrap
+from tests.changing.kiosk import ALONE, Plane, bootstrap, xds_port
 from tests.changing.replicas import api_serving, started
 from tests.changing.shop import PLAIN, Visited
 from tests.changing.stock import Stock
 from tests.changing.visitor import Visitor
-from tests.handshakes.backends import Speech, http_backend
-from tests.handshakes.manifests import SERVED_BY_US, Json, edge, endpoints, http_listener, route, service
+from tests.handshakes.backends import Speech, http_backend, speaks
+from tests.handshakes.manifests import (
+    SERVED_BY_US,
+    Json,
+    config_map,
+    edge,
+    endpoints,
+    http_listener,
+    policy,
+    route,
+    service,
+)
 from tests.handshakes.traffic import Answer, Traffic
-from tests.legation.running import free_port, legation_up
+from tests.legation.running import Legation, free_port, legation_up
+from tests.link import linked
 from tests.loopback import LOOPBACK
+from tests.pki import Authority
 from tests.real_envoy import running_envoy, until
 
 pytestmark = pytest.mark.envoy
 
 NAMES = ("old", "new")
 WAY = "way.test"
+PROVED = "street.internal"
 TURNS = 16
+PROVED_TURNS = 8
+CHANGES, AGAIN = "policy changes with it", "comes again just then"
 VISITORS = 8
 WITHIN = 60.0
 EMPTY = 503
@@ -48,13 +64,16 @@ def manifests(port: int, behind: Mapping[str, int], to: str, empty: str = "") ->
 async def by_folder(folder: Path, first: Sequence[Json]) -> AsyncIterator[Put]:
     """Have `legation up` watch one file."""
 
-    async def put(objects: Sequence[Json]) -> None:
-        (folder / "new").write_text("---\n".join(json.dumps(each) + "\n" for each in objects))
-        (folder / "new").rename(folder / "shop.yaml")
-
+    put = partial(save, folder)
     await put(first)
     async with legation_up(folder):
         yield put
+
+
+async def save(folder: Path, objects: Sequence[Json]) -> None:
+    """Have these objects in a folder, all at once."""
+    (folder / "new").write_text("---\n".join(json.dumps(each) + "\n" for each in objects))
+    (folder / "new").rename(folder / "shop.yaml")
 
 
 @asynccontextmanager
@@ -75,21 +94,21 @@ class Street:
         """Have nobody come yet."""
         self.traffic = Traffic(frozenset({NAMES[0]}))
         self._visitors = [_visitor(port, WAY) for _ in range(VISITORS)]
-        self._witnesses = {name: _visitor(port, f"{name}.test") for name in NAMES}
+        self._witnesses: dict[str, Visitor] = {}
+        self._port = port
 
     async def sees(self, name: str, answer: Answer) -> None:
         """Wait until a backend's own route answers so."""
+        witness = self._witnesses.setdefault(name, _visitor(self._port, f"{name}.test"))
 
         async def is_answered() -> bool:
-            return await self._witnesses[name].ask() == answer
+            return await witness.ask() == answer
 
         await until(is_answered, within=WITHIN)
 
     @asynccontextmanager
     async def visited(self) -> AsyncIterator[None]:
         """Have visitors come until the block ends."""
-        for name in NAMES:
-            await self.sees(name, name)
         async with asyncio.TaskGroup() as tasks:
             sending = [tasks.create_task(self.traffic.send(each.ask)) for each in self._visitors]
             yield
@@ -114,6 +133,8 @@ async def test_a_backend_that_is_emptied_when_a_route_is_led_away_fails_no_reque
         behind = {name: (await stack.enter_async_context(each)).port for name, each in speeches.items()}
         shop = partial(manifests, port, behind)
         put = await stack.enter_async_context(told(tmp_path, shop(left)))
+        for name in NAMES:
+            await street.sees(name, name)
         await stack.enter_async_context(street.visited())
         for turn in range(TURNS):
             street.traffic.expect(frozenset({led_to}))
@@ -126,3 +147,97 @@ async def test_a_backend_that_is_emptied_when_a_route_is_led_away_fails_no_reque
             await street.sees(left, left)
             left, led_to = led_to, left
     assert street.traffic.surprises == []
+
+
+class Provision(Struct, frozen=True):
+    """A Service behind a policy: where its only backend is, and which TLS it must speak at least."""
+
+    name: str
+    number: int | None
+    least: str = "1.2"
+
+    def manifests(self, *, of_its_own: bool) -> Iterator[Json]:
+        """Have it, with a route of its own or without."""
+        roots = {"group": "", "kind": "ConfigMap", "name": "roots"}
+        proof: Json = {"hostname": PROVED, "caCertificateRefs": [roots]}
+        yield policy(self.name, proof, {"min-tls-version": self.least})
+        yield from (service(self.name, {443: None}), *endpoints(self.name, 443, self.number))
+        if of_its_own:
+            yield route("HTTPRoute", self.name, [(self.name, 443)], hostnames=[f"{self.name}.test"])
+
+
+class Row(Struct, frozen=True):
+    """Services, of which each turn leads away from one and to the next, which no Envoy knows yet."""
+
+    port: int
+    roots: str
+    numbers: Mapping[str, int]
+
+    def provision(self, turn: int) -> Provision:
+        """Return the Service of a turn as it is at first."""
+        word = self.word(turn)
+        return Provision(f"{word}-{turn}", self.numbers[word])
+
+    def word(self, turn: int) -> str:
+        """Return what it answers."""
+        return NAMES[turn % len(NAMES)]
+
+    def manifests(self, known: Provision, new: Provision | None = None) -> list[Json]:
+        """Lead to the new Service, if there is one; the other keeps a route of its own."""
+        way = route("HTTPRoute", "way", [((new or known).name, 443)], hostnames=[WAY])
+        made = [SERVED_BY_US, edge(http_listener(self.port)), config_map("roots", self.roots), way]
+        made += known.manifests(of_its_own=True)
+        return [*made, *new.manifests(of_its_own=False)] if new else made
+
+
+async def knows(running: Legation, name: str) -> None:
+    """Wait until the control plane has taken up a policy, and all that came with it."""
+
+    async def is_known() -> bool:
+        return any(each.name.endswith(name) for each in (await running.overview()).policies)
+
+    await until(is_known, within=WITHIN)
+
+
+@asynccontextmanager
+async def on_a_link(folder: Path) -> AsyncIterator[Plane]:
+    """Have `legation up` watch a folder, and an Envoy reach it by a link."""
+    async with (
+        legation_up(folder, *ALONE) as running,
+        linked(LOOPBACK, await xds_port(running)) as link,
+        running_envoy(await bootstrap(link.port)),
+    ):
+        yield Plane(running, link)
+
+
+@pytest.mark.parametrize("also", [(CHANGES,), (AGAIN,), (CHANGES, AGAIN)], ids=" and ".join)
+async def test_nor_does_it_when_its_policy_changes_with_it_or_envoy_comes_again_just_then(
+    also: Sequence[str], tmp_path: Path
+) -> None:
+    port, root = free_port(), Authority("root")
+    street, put = Street(port), partial(save, tmp_path)
+    async with AsyncExitStack() as stack:
+        speeches = {word: speaks(root.issue(dns=[PROVED]), lasting=True, word=word) for word in NAMES}
+        behind = {
+            word: await stack.enter_async_context(http_backend(each)) for word, each in speeches.items()
+        }
+        row = Row(port, root.pem, {word: each.port for word, each in behind.items()})
+        await put(row.manifests(row.provision(0)))
+        plane = await stack.enter_async_context(on_a_link(tmp_path))
+        await street.sees(row.provision(0).name, row.word(0))
+        await stack.enter_async_context(street.visited())
+        for turn in range(PROVED_TURNS):
+            left, led_to = row.provision(turn), row.provision(turn + 1)
+            street.traffic.expect(frozenset({row.word(turn + 1)}))
+            if AGAIN in also:
+                plane.link.cut()
+            emptied = Provision(left.name, None, "1.3" if CHANGES in also else left.least)
+            await put(row.manifests(emptied, led_to))
+            await knows(plane.running, led_to.name)
+            plane.link.mend()
+            await street.traffic.agree()
+            await street.sees(left.name, EMPTY)
+            await put(row.manifests(led_to))
+            await street.sees(led_to.name, row.word(turn + 1))
+    assert street.traffic.surprises == []
+    assert all(each.tap.cleartext == b"" for each in behind.values())

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import groupby
 from pathlib import Path
+from signal import SIGKILL
 from typing import Any, NamedTuple
 
 import msgspec
@@ -218,7 +219,7 @@ async def test_replicas_that_are_replaced_one_by_one_go_on_with_what_a_route_sai
             await scene.says("RefusedByEnvoy", "what it said before is served")
             second = await new.enter_async_context(scene.replica())
             await second.holds_back(1)
-            async with watched(scene.port):
+            async with watched(scene.port, "evil.example"):
                 scene.way.move(second.port)
                 await old.aclose()
                 await second.running.logged("leads", WITHIN)
@@ -229,13 +230,39 @@ async def test_replicas_that_are_replaced_one_by_one_go_on_with_what_a_route_sai
             assert scene.said() == [False, True]
 
 
+async def test_when_all_replicas_are_killed_at_once_nothing_is_lost_but_what_the_route_said_before(
+    scene: Scene,
+) -> None:
+    async with AsyncExitStack() as new, AsyncExitStack() as old:
+        leader = await old.enter_async_context(scene.replica())
+        await leader.running.logged("leads", WITHIN)
+        follower = await old.enter_async_context(scene.replica())
+        await follower.hears(1)
+        async with envoy(scene, follower):
+            await scene.serves("evil.example")
+            await scene.put(BAD)
+            await scene.says("RefusedByEnvoy", "what it said before is served")
+            async with watched(scene.port, "quiet.example"):
+                for each in (leader, follower):
+                    each.running.process.send_signal(SIGKILL)
+                await old.aclose()
+                third = await new.enter_async_context(scene.replica())
+                scene.way.move(third.port)
+                await scene.put(route("quiet", "store", host="quiet.example, new.example"))
+                await scene.serves("new.example")
+                await scene.says("RefusedByEnvoy", "nothing of it is served")
+                await scene.put(GOOD)
+                await scene.serves("evil.example")
+                await scene.says()
+
+
 @asynccontextmanager
-async def watched(port: int) -> AsyncIterator[None]:
-    """Have the route that is held back asked again and again until the block ends; it must be served."""
+async def watched(port: int, host: str) -> AsyncIterator[None]:
+    """Have a host asked for again and again until the block ends; it must be served."""
 
     async def visit() -> None:
         while True:
-            assert (await ask(port, headers={"host": "evil.example"})).body == "store"
+            assert (await ask(port, headers={"host": host})).body == "store"
 
     async with asyncio.TaskGroup() as tasks:
         visiting = tasks.create_task(visit())

@@ -1,17 +1,19 @@
 """An Envoy as the protocol describes it, in memory: it subscribes, takes, refuses, warms and comes back."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from xds_server.hub import Hub, Seat
-from xds_server.memory import YOUNG
+from xds_server.memory import KEPT_AFTER_REMOVAL, YOUNG
 from xds_server.messages import Ask, DeltaAsk, Response
+from xds_server.order import SENDS_TRAFFIC, Patience
 from xds_server.report import Envoy, Overdue, Report
 from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Entry, Resource, Snapshot
 
 GROUP = "shop/edge"
 WATCHED = (CDS, LDS)
 BAD = b"bad"
+PATIENCE = Patience(hold=10, grace=5)
 
 
 def cluster(text: str, endpoints: str | None = None, *secrets: str) -> Resource:
@@ -35,6 +37,20 @@ def plain(text: str) -> Resource:
     return Resource(text.encode())
 
 
+def leads_to(traffic: Entry, endpoints: str, clusters: Mapping[str, Entry]) -> bool:
+    """Say whether a listener or a table sends somebody to these endpoints."""
+    found = (clusters.get(target) for target in traffic.resource.targets)
+    return any(each is not None and each.resource.endpoints == endpoints for each in found)
+
+
+def _is_led_away(traffic: Entry, endpoints: str, offered: Snapshot) -> bool:
+    desired = offered.find(traffic.type_url, traffic.name)
+    if desired is None:
+        return traffic.type_url == LDS  # nobody asks for a table that is not there
+    goes_on = desired.version == traffic.version or BAD in desired.resource.body
+    return not goes_on and not leads_to(desired, endpoints, offered.entries[CDS])
+
+
 class Clock:
     """Time that passes when a test says so."""
 
@@ -56,7 +72,11 @@ class HonestEnvoy:
         self.extra: dict[str, set[str]] = {t: set() for t in (EDS, SDS, RDS)}
         self.warming: dict[str, Entry] = {}
         self.interrupted: set[str] = set()  # which nobody remembers to be new, so that Envoy helps itself
+        self.forgotten: set[str] = set()  # tables of an earlier stream, which no full set takes away
         self.changed_at: dict[str, float] = {}  # clusters
+        self.emptied_at: dict[str, float] = {}  # endpoints
+        self.came_at = 0.0
+        self.given_up: set[str] = set()  # endpoints of which it was told before it had said how it uses them
         self.reports = reports
         self.seat: Seat | None = None
         self.inbox: deque[tuple[Response, Snapshot | None]] = deque()  # with what was offered when it left
@@ -75,6 +95,8 @@ class HonestEnvoy:
         seat = self.hub.join(Envoy(GROUP, "node"), "memory", whole=self.whole, wake=lambda: None)
         assert isinstance(seat, Seat)
         self.seat = seat
+        self.came_at = self.hub.clock()
+        self.forgotten = set(self.held[RDS]) if self.whole else set()
         begun = self.hub.clock() - YOUNG
         self.interrupted = {name for name in self.warming if self.changed_at.get(name, begun) <= begun}
         for type_url in (CDS, EDS, SDS, LDS, RDS):
@@ -107,9 +129,15 @@ class HonestEnvoy:
         assert all(waiting.type_url != response.type_url for waiting, _ in self.inbox), (
             "two un-answered responses of a type"
         )
+        if self._kept_silent():
+            self.given_up.update(names)
         self.inbox.append((response, self.hub.snapshot(GROUP)))
         self.seen.append(response)
         return True
+
+    def _kept_silent(self) -> bool:
+        unsaid = any(ask.type_url in SENDS_TRAFFIC and not ask.nonce for ask in self.outbox)
+        return unsaid and self.hub.clock() >= self.came_at + PATIENCE.grace
 
     def take_one(self) -> bool:
         """Act on one response and answer it."""
@@ -133,12 +161,13 @@ class HonestEnvoy:
         type_url, held = response.type_url, self.held[response.type_url]
         bad = [entry.name for entry in response.entries if BAD in entry.resource.body]
         if not bad or self.names_culprits:
-            good = [entry for entry in response.entries if entry.name not in bad]
+            good = [each for each in response.entries if each.name not in bad and self._listens_to(each)]
             full = self.whole and type_url in WATCHED
             present = {entry.name for entry in response.entries}
             gone = set(held) - present if full else set(response.removed)
             for entry in good:
                 before = held.get(entry.name)
+                self._look_for_led_away(before, entry, offered)
                 self._apply(entry)
                 if before is None or before.version != entry.version:
                     self._look_for_dangling(entry, offered)
@@ -153,8 +182,13 @@ class HonestEnvoy:
             if self._needs(child) != self._asked.get(child, set()):
                 self._ask(child)
 
+    def _listens_to(self, entry: Entry) -> bool:
+        return entry.type_url in WATCHED or entry.name in self._asked.get(entry.type_url, ())
+
     def _apply(self, entry: Entry) -> None:
         before = self.held[entry.type_url].get(entry.name)
+        if entry.type_url == RDS:
+            self.forgotten.discard(entry.name)
         self.held[entry.type_url][entry.name] = entry
         if entry.type_url == CDS and (before is None or before.version != entry.version):
             self.warming.pop(entry.name, None)
@@ -168,8 +202,13 @@ class HonestEnvoy:
         if type_url == CDS:
             self.warming.pop(name, None)
             for entry in (*self.held[LDS].values(), *self.held[RDS].values()):
-                if name in entry.resource.targets and not self._overdue(CDS, name):
+                is_lost = entry.name in self.forgotten and not self._is_offered(entry)
+                if name in entry.resource.targets and not (is_lost or self._overdue(CDS, name)):
                     self.faults.append(f"cluster {name} went while {entry.name} used it")
+
+    def _is_offered(self, entry: Entry) -> bool:
+        offered = self.hub.snapshot(GROUP)
+        return offered is not None and offered.find(entry.type_url, entry.name) is not None
 
     def _look_for_dangling(self, entry: Entry, offered: Snapshot | None) -> None:
         for target in entry.resource.targets:
@@ -180,6 +219,18 @@ class HonestEnvoy:
                     self.faults.append(f"{entry.name} leads to {target}, which is unknown")
                 elif target in self.warming:
                     self.faults.append(f"{entry.name} leads to {target}, which is cold")
+
+    def _look_for_led_away(self, before: Entry | None, entry: Entry, offered: Snapshot | None) -> None:
+        loses = entry.leads_to_nobody and before is not None and not before.leads_to_nobody
+        if not loses or offered is None or self._expects_to_lose(entry.name):
+            return
+        for traffic in (*self.held[LDS].values(), *self.held[RDS].values()):
+            if _is_led_away(traffic, entry.name, offered) and leads_to(traffic, entry.name, self.held[CDS]):
+                self.faults.append(f"{entry.name} was emptied while {traffic.name} leads there, for now")
+
+    def _expects_to_lose(self, endpoints: str) -> bool:
+        is_old_news = self.hub.clock() - self.emptied_at.get(endpoints, 0.0) >= KEPT_AFTER_REMOVAL
+        return is_old_news or endpoints in self.given_up or self._overdue(EDS, endpoints)
 
     def _overdue(self, type_url: str, name: str) -> bool:
         return any(isinstance(r, Overdue) and (r.type_url, r.name) == (type_url, name) for r in self.reports)

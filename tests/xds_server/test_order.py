@@ -9,7 +9,7 @@ from tests.xds_server.talk import GRACE, HOLD, Server, Talk, bodies, names
 from xds_server.memory import YOUNG
 from xds_server.messages import Response
 from xds_server.report import Overdue
-from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Resource, Snapshot, no_endpoints
+from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Resource, Snapshot
 
 BOTH = pytest.mark.parametrize("whole", [True, False], ids=["whole", "delta"])
 TRAFFIC = pytest.mark.parametrize("kind", [LDS, RDS], ids=["listener", "table"])
@@ -243,62 +243,6 @@ def test_the_endpoints_of_a_waiting_cluster_stay_with_it() -> None:
     assert (then.type_url, then.removed) == (EDS, ("e1",))
 
 
-NOBODY = no_endpoints("e1").resource
-SHARED = {"c1": cluster("v1", "e1"), "c2": cluster("v1", "e2")}
-
-
-def filled(kind: str, *targets: str) -> Offer:
-    return {**offer(kind, *targets, clusters=SHARED), EDS: {"e1": plain("here"), "e2": plain("there")}}
-
-
-@pytest.mark.rule(36)
-@BOTH
-@TRAFFIC
-def test_endpoints_are_emptied_when_what_leads_away_from_them_was_taken(*, whole: bool, kind: str) -> None:
-    client = settled(Server(), filled(kind, "c1"), whole=whole)
-    away = filled(kind, "c2")
-    [led] = client.publish({**away, EDS: {**away[EDS], "e1": NOBODY}})
-    assert led.type_url == kind
-    [emptied] = client.ack(led)
-    assert bodies(emptied)["e1"] == NOBODY.body.decode()
-
-
-@pytest.mark.rule(36)
-@BOTH
-@TRAFFIC
-def test_endpoints_are_emptied_at_once_where_nobody_is_led_away(*, whole: bool, kind: str) -> None:
-    client = settled(Server(), filled(kind, "c1"), whole=whole)
-    stays = filled(kind, "c1")
-    [emptied] = client.publish({**stays, EDS: {**stays[EDS], "e1": NOBODY}})
-    assert bodies(emptied)["e1"] == NOBODY.body.decode()
-
-
-@pytest.mark.rule(35)
-@BOTH
-@TRAFFIC
-def test_endpoints_wait_for_a_bounded_time_to_be_emptied(*, whole: bool, kind: str) -> None:
-    server = Server()
-    client = settled(server, filled(kind, "c1"), whole=whole)
-    away = filled(kind, "c2")
-    [_] = client.publish({**away, EDS: {**away[EDS], "e1": NOBODY}})
-    assert client.hear_after(HOLD - 1) == []
-    [emptied] = client.hear_after(1)
-    assert bodies(emptied)["e1"] == NOBODY.body.decode()
-    assert Overdue(client.seat.stream.envoy, EDS, "e1", HOLD) in server.reports
-
-
-@pytest.mark.rule(40)
-@BOTH
-@TRAFFIC
-def test_a_new_cluster_without_endpoints_is_told_so_though_a_route_is_led_to_it_from_them(
-    *, whole: bool, kind: str
-) -> None:
-    client = settled(Server(), filled(kind, "c1"), whole=whole)
-    proved = {**SHARED, "proved": cluster("v1", "e1")}
-    heard = client.publish({**offer(kind, "proved", clusters=proved), EDS: {"e1": NOBODY}})
-    assert [each.type_url for each in client.take_all(heard)] == [CDS, EDS, kind]
-
-
 @pytest.mark.rule(23)
 @pytest.mark.rule(36)
 @BOTH
@@ -342,9 +286,10 @@ def test_a_returning_client_that_takes_full_sets_keeps_them_too() -> None:
     client = server.connect(whole=True)
     [clusters] = client.ask(CDS, version="old")
     assert names(clusters) == ["c1", "c2"]
-    assert client.ask(EDS, "e1", version="old") == []
+    [kept] = client.ask(EDS, "e1", version="old")
+    assert bodies(kept) == {"e1": "v1"}
     assert client.ask(RDS, "way", version="old") == []
-    client.take_all([clusters])
+    client.take_all([clusters, kept])
     [gone] = client.hear_after(GRACE)
     assert names(gone) == ["c2"]
 
@@ -445,6 +390,21 @@ def test_a_cluster_whose_endpoints_nobody_gave_is_told_that_it_has_none(*, whole
     client.ack(none)
     [some] = client.publish({CDS: {"c": cluster("v1", "e")}, EDS: {"e": plain("v1")}})
     assert bodies(some) == {"e": "v1"}
+
+
+@pytest.mark.rule(40)
+@BOTH
+def test_endpoints_that_leave_the_offer_follow_their_changed_cluster_all_the_same(*, whole: bool) -> None:
+    first = {CDS: {"c": cluster("v1", "e")}, EDS: {"e": plain("here")}, RDS: {"way": table("v1", "c")}}
+    client = settled(Server(), first, whole=whole)
+    client.server.publish({**first, CDS: {"c": cluster("v2", "e")}})
+    changed = client.server.hub.next(client.seat)
+    assert changed is not None
+    other = {CDS: {"c": cluster("without")}, EDS: {}, RDS: first[RDS]}
+    [kept] = client.publish(other)
+    assert bodies(kept) == {"e": "here"}
+    [refused] = client.ack(changed)
+    assert client.nack(refused, "no") == client.ack(kept) == []
 
 
 @pytest.mark.rule(43)

@@ -4,9 +4,18 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from tests.xds_server.honest_envoy import BAD, GROUP, Clock, HonestEnvoy, cluster, listener, plain, table
+from tests.xds_server.honest_envoy import (
+    BAD,
+    GROUP,
+    PATIENCE,
+    Clock,
+    HonestEnvoy,
+    cluster,
+    listener,
+    plain,
+    table,
+)
 from xds_server.hub import Hub
-from xds_server.order import Patience
 from xds_server.report import Report
 from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Resource, Snapshot, changed
 
@@ -15,7 +24,6 @@ FINE = st.sampled_from(["v1", "v2", "v3"])
 CLUSTERS = st.sets(st.sampled_from([f"c{n}" for n in range(5)]), max_size=3)
 ENDPOINTS = st.sampled_from([None, "e0", "e1", "e2"])
 SECRETS = st.sets(st.sampled_from(["s0", "s1"]), max_size=1)
-PATIENCE = Patience(hold=10, grace=5)
 
 
 class AnyOrder(RuleBasedStateMachine):
@@ -40,8 +48,9 @@ class AnyOrder(RuleBasedStateMachine):
         before = self.hub.snapshot(GROUP)
         snapshot = Snapshot.of(self.resources, before)
         if before is not None:
-            changes = changed(before, snapshot).get(CDS, ())
-            self.envoy.changed_at.update(dict.fromkeys(changes, self.clock.now))
+            changes = changed(before, snapshot)
+            self.envoy.changed_at.update(dict.fromkeys(changes.get(CDS, ()), self.clock.now))
+            self.envoy.emptied_at.update(dict.fromkeys(changes.get(EDS, ()), self.clock.now))
         self.hub.publish(GROUP, snapshot)
 
     @rule(name=st.sampled_from([f"c{n}" for n in range(5)]), text=TEXTS, endpoints=ENDPOINTS, secrets=SECRETS)
@@ -85,6 +94,29 @@ class AnyOrder(RuleBasedStateMachine):
         if text is not None:
             self.resources[kind][name] = plain(text)
         self._publish()
+
+    @rule(
+        left=st.sampled_from([0, 1]),
+        policy=st.sampled_from(["stays", "changes", "comes by another name"]),
+        is_lost=st.booleans(),
+    )
+    def lead_away_and_empty(self, left: int, policy: str, *, is_lost: bool) -> None:
+        led_to = 1 - left
+        clusters = {f"c{n}": cluster("v1", f"e{n}") for n in range(2)}
+        self.resources[CDS] |= clusters
+        self.resources[EDS] |= {f"e{n}": plain("v1") for n in range(2)}
+        self.resources[RDS]["r0"] = table("v1", f"c{left}")
+        self.resources[LDS]["l0"] = listener("v1", "r0")
+        self._publish()
+        self.come_to_rest()
+        del self.resources[EDS][f"e{left}"]
+        if policy != "stays":
+            name = f"c{left}" if policy == "changes" else "c2"
+            self.resources[CDS][name] = cluster("v2", f"e{left}")
+        self.resources[RDS]["r0"] = table("v2", f"c{led_to}")
+        self._publish()
+        if is_lost:
+            self.lose_the_stream()
 
     @rule(kind=st.sampled_from([EDS, SDS, RDS]), number=st.sampled_from([None, 0, 1]))
     def want_more_or_less(self, kind: str, number: int | None) -> None:
