@@ -1,6 +1,7 @@
 """Every way in which a user changes a shop, each by chance: the one list of them."""
 
 from collections.abc import Callable
+from itertools import permutations
 from random import Random
 
 from msgspec import Struct, structs
@@ -38,7 +39,7 @@ def reweigh(shop: Shop, chance: Random) -> Shop:
         shares = tuple((name, chance.randrange(MOST_WEIGHT)) for name, _ in rule.shares)
         return structs.replace(rule, shares=shares)
 
-    return _with_rule(shop, chance, weighed)
+    return _with_rule(shop, chance, weighed, lambda rule: len(rule.shares) > 1)
 
 
 def refilter(shop: Shop, chance: Random) -> Shop:
@@ -75,7 +76,8 @@ def insert(shop: Shop, chance: Random) -> Shop:
 def reorder(shop: Shop, chance: Random) -> Shop:
     """Write the rules of a route in another order."""
     host, rules = _site(shop, chance)
-    return _with_site(shop, host, tuple(chance.sample(rules, len(rules))))
+    others = [each for each in permutations(rules) if each != rules]
+    return _with_site(shop, host, chance.choice(others) if others else rules)
 
 
 def open_or_close(shop: Shop, chance: Random) -> Shop:
@@ -124,7 +126,8 @@ def rename(shop: Shop, chance: Random) -> Shop:
 
 def renumber(shop: Shop, chance: Random) -> Shop:
     """Have a Service at another port, and every route follow."""
-    return _with_store(shop, chance, port=chance.choice(PORTS))
+    name = chance.choice(sorted(shop.stores))
+    return _with(shop, name, port=chance.choice([each for each in PORTS if each != shop.stores[name].port]))
 
 
 def rescale(shop: Shop, chance: Random) -> Shop:
@@ -143,8 +146,10 @@ def roll_out(shop: Shop, chance: Random) -> Shop:
 
 def retrust(shop: Shop, chance: Random) -> Shop:
     """Trust one authority more, or one less; both most of the time, so that most traffic goes on."""
-    trusts = chance.choice((CHOICES.authorities, CHOICES.authorities, ("a",), ("b",)))
-    return _with_store(shop, chance, trusts=frozenset(trusts))
+    name = chance.choice(sorted(shop.stores))
+    both = (CHOICES.authorities,) * 4
+    others = [each for each in (*both, ("a",), ("b",)) if frozenset(each) != shop.stores[name].trusts]
+    return _with(shop, name, trusts=frozenset(chance.choice(others)))
 
 
 def rename_proof(shop: Shop, chance: Random) -> Shop:
@@ -206,9 +211,12 @@ def _with_site(shop: Shop, host: str, rules: tuple[Rule, ...]) -> Shop:
     return structs.replace(shop, sites={**shop.sites, host: rules})
 
 
-def _with_rule(shop: Shop, chance: Random, changed: Callable[[Rule], Rule]) -> Shop:
+def _with_rule(
+    shop: Shop, chance: Random, changed: Callable[[Rule], Rule], best: Callable[[Rule], bool] = bool
+) -> Shop:
+    """Change one of a host's rules, and one of the best if there are any."""
     host, rules = _site(shop, chance)
-    chosen = chance.choice(rules)
+    chosen = chance.choice([rule for rule in rules if best(rule)] or rules)
     return _with_site(shop, host, tuple(changed(rule) if rule is chosen else rule for rule in rules))
 
 
@@ -222,7 +230,7 @@ def _with(shop: Shop, name: str, **fields: object) -> Shop:
 
 
 def _shares(shop: Shop, chance: Random) -> tuple[tuple[str, int], ...]:
-    names = chance.sample(sorted(shop.stores), chance.choice((1, 1, 2)))
+    names = chance.sample(sorted(shop.stores), chance.choice((1, 2, 2)))
     return tuple((name, chance.randrange(1, MOST_WEIGHT)) for name in names)
 
 

@@ -78,6 +78,11 @@ class Kiosk:
         return sum(each.broken.total() for each in self.visitors)
 
     @property
+    def dismissed(self) -> int:
+        """How many connections of visitors ended with an answer that said so."""
+        return sum(each.dismissed for each in self.visitors)
+
+    @property
     def cleartext(self) -> list[bytes]:
         """What backends were told outside of TLS."""
         return [said for each in self._behind.values() if (said := bytes(each.tap.cleartext))]

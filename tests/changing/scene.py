@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from random import Random
@@ -11,7 +11,7 @@ from typing import Protocol
 
 from msgspec import Struct, structs
 
-from tests.changing.changes import ALL, CERTIFICATES, CHOICES, Change
+from tests.changing.changes import ALL, CERTIFICATES, CHOICES, Change, exchange_listeners
 from tests.changing.shop import (
     ASIDE,
     FAILS,
@@ -31,18 +31,19 @@ from tests.changing.shop import (
     right,
     sold,
 )
+from tests.changing.told import told
 from tests.changing.visitor import Visitor
 from tests.handshakes.backends import Backend, http_backend, speaks
 from tests.handshakes.traffic import Answers, Traffic
 from tests.loopback import LOOPBACK
-from tests.pki import Authority
+from tests.pki import Authority, Issued
 from tests.real_envoy import until
 
 BURST = 24  # changes at most between two looks at what holds
 LULL = 0.05  # seconds at most between two changes
 SETTLES_WITHIN = 180.0
 SETTLED = 3  # answers at each place, after which the thread that gave them knows what Envoy has accepted
-DRAWS = 30  # of one kind of change, to find one that nobody notices
+DRAWS = 30  # of one kind of change, to find one that Envoys are told of, and that nobody notices
 SECURE_HOSTS = CHOICES.hosts[:2]
 START = Shop(
     stores={
@@ -54,6 +55,10 @@ START = Shop(
     },
     names=(SECURE_HOSTS[0], SECURE_HOSTS[1]),
 )
+HIRED = tuple(
+    Pod(name, port=0, authority=CHOICES.authorities[number % 2], lasting=number < len(CHOICES.pods) // 2)
+    for number, name in enumerate(CHOICES.pods)
+)  # as they are before they run
 VISITED = (
     *(Visited(PLAIN, host, path) for host in CHOICES.hosts for path in ("/", "/cart")),
     *(Visited(SECURE, host, "/cart/pay") for host in SECURE_HOSTS),
@@ -107,13 +112,18 @@ class Scene:
 
     async def make(self, change: Change, chance: Random) -> None:
         """Make a change; until it has settled, visitors may find those before it, too."""
-        await self.save(change(self.shop, chance), change.__name__)
+        await self._make(change, chance, lambda _: True)
 
     async def make_unnoticed(self, change: Change, chance: Random) -> None:
         """Make a change after which nobody has to fail, if there is one of that kind just now."""
+        await self._make(change, chance, lambda shop: self._serves([*self._past, shop]))
+
+    async def _make(self, change: Change, chance: Random, fits: Callable[[Shop], bool]) -> None:
+        """Make a fitting change of which Envoys are told, if there is one of that kind just now."""
+        before = told(self.shop, self._behind.grounds)
         for _ in range(DRAWS):
             shop = change(self.shop, chance)
-            if shop != self.shop and self._serves([*self._past, shop]):
+            if shop != self.shop and fits(shop) and told(shop, self._behind.grounds) != before:
                 await self.save(shop, change.__name__)
                 return
 
@@ -160,8 +170,17 @@ class Scene:
         assert not surprises, (self.made.total(), surprises)
 
     def ended(self) -> dict[Visited, object]:
-        """Say where connections ended that visitors would have gone on with, and how."""
-        return {each.visited: (each.broken, each.dismissed) for each in self.visitors if each.has_lost}
+        """Say where connections ended that visitors would have gone on with, and how.
+
+        A hostname that moves to another listener has another certificate, and may have clients prove who they
+        are: Envoy asks those who came before to come again, with the answer to their next request.
+        """
+        moves = self.made[exchange_listeners.__name__]
+        return {
+            each.visited: (each.broken, each.dismissed)
+            for each in self.visitors
+            if each.broken or each.dismissed > (moves if each.visited.port == SECURE else 0)
+        }
 
     def tell(self) -> None:
         """Print what was measured."""
@@ -169,9 +188,10 @@ class Scene:
         for traffic in self.traffics.values():
             answers.update(traffic.answers)
         broken = sum((visitor.broken for visitor in self.visitors), Counter[str]())
+        dismissed = sum(visitor.dismissed for visitor in self.visitors)
         print(  # noqa: T201  # it is asked for
             f"{self.made.total()} changes: {dict(self.made)}, {answers.total()} requests: {dict(answers)},"
-            f" closed: {dict(broken)}"
+            f" closed: {dict(broken)}, asked to come again: {dismissed}"
         )
 
     def _serves(self, states: Sequence[Shop]) -> bool:
@@ -237,19 +257,24 @@ def _is_proved(name: str, states: Sequence[Shop], pods: Mapping[str, Pod]) -> bo
     return all(pods[pod].authority in trusted for each in stores for pod in each.pods)
 
 
+def vouched() -> tuple[dict[str, Authority], tuple[Issued, ...], Authority]:
+    """Make the roots of pods, what is shown to visitors, and the root of that."""
+    public = Authority("public")
+    certificates = tuple(public.issue(dns=SECURE_HOSTS) for _ in range(CERTIFICATES))
+    return {name: Authority(name) for name in CHOICES.authorities}, certificates, public
+
+
 @asynccontextmanager
 async def furnished(ports: Mapping[str, int], address: str = LOOPBACK) -> AsyncIterator[Behind]:
     """Run every pod, and make all certificates."""
-    roots = {name: Authority(name) for name in CHOICES.authorities}
-    public = Authority("public")
-    certificates = tuple(public.issue(dns=SECURE_HOSTS) for _ in range(CERTIFICATES))
+    roots, certificates, public = vouched()
     async with AsyncExitStack() as stack:
         running, pods = {}, {}
-        for number, name in enumerate(CHOICES.pods):
-            authority, lasting = CHOICES.authorities[number % 2], number < len(CHOICES.pods) // 2
-            speech = speaks(roots[authority].issue(dns=NAMES), lasting=lasting, word=name)
-            running[name] = await stack.enter_async_context(http_backend(speech, address))
-            pods[name] = Pod(name, running[name].port, authority, lasting)
+        for each in HIRED:
+            issued = roots[each.authority].issue(dns=NAMES)
+            speech = speaks(issued, lasting=each.lasting, word=each.name)
+            running[each.name] = await stack.enter_async_context(http_backend(speech, address))
+            pods[each.name] = structs.replace(each, port=running[each.name].port)
         grounds = Grounds(pods, roots, certificates, ports, address)
         yield Behind(running, grounds, ssl.create_default_context(cadata=public.pem))
 

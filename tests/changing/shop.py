@@ -23,6 +23,7 @@ from tests.pki import Authority, Issued
 NAMES = ("store.internal", "shop.internal")  # each pod's certificate has both
 PORTS = (443, 8443)  # of a Service; endpoints serve both
 PLAIN, SECURE, SPARE, ASIDE = "plain", "secure", "spare", "aside"  # ports; two listeners share the second
+SHARING = ("first", "second")  # those two
 TELLS = "number.test"  # a host that is redirected to the shop's number
 FOUND, NOT_FOUND, FAILS, UNAVAILABLE = 302, 404, 500, 503
 REDIRECT = "redirect"
@@ -98,7 +99,7 @@ class Shop(Struct, frozen=True):
     sites: Mapping[str, tuple[Rule, ...]]  # by host; each is a route
     names: tuple[str, str]  # of the first and the second HTTPS listener
     spare: str = ""  # the port of one more listener, if there is one
-    certificate: int = 0  # which of the certificates HTTPS listeners show
+    certificate: int = 0  # which of the certificates the first HTTPS listener shows; the second has the next
     number: int = 0  # that a redirect tells, so that whoever asks knows what Envoy has
 
 
@@ -152,7 +153,8 @@ def _of_pod(pod: Pod, trusts: frozenset[str]) -> Answers:
 
 def written(shop: Shop, grounds: Grounds) -> Iterator[Json]:
     """Write a shop as manifests; what others need comes before them."""
-    yield tls_secret("shown", grounds.certificates[shop.certificate])
+    for number, name in enumerate(SHARING, shop.certificate):
+        yield tls_secret(name, grounds.certificates[number % len(grounds.certificates)])
     yield edge(*_listeners(shop, grounds.ports))
     for name, store in shop.stores.items():
         yield from _store(name, store, grounds)
@@ -191,8 +193,8 @@ def _slice(name: str, pod: Pod, address: str) -> Json:
 
 def _listeners(shop: Shop, ports: Mapping[str, int]) -> Iterator[Json]:
     yield {"name": PLAIN, "port": ports[PLAIN], "protocol": "HTTP"}
-    tls = {"certificateRefs": [{"name": "shown"}]}
-    for name, hostname in zip(("first", "second"), shop.names, strict=True):
+    for name, hostname in zip(SHARING, shop.names, strict=True):
+        tls = {"certificateRefs": [{"name": name}]}
         yield {"name": name, "port": ports[SECURE], "protocol": "HTTPS", "hostname": hostname, "tls": tls}
     if shop.spare:
         yield {"name": SPARE, "port": ports[shop.spare], "protocol": "HTTP", "hostname": "spare.test"}

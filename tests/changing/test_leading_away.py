@@ -106,6 +106,11 @@ class Street:
 
         await until(is_answered, within=WITHIN)
 
+    @property
+    def has_lost(self) -> bool:
+        """Say whether a visitor's connection ended that was meant to last."""
+        return any(each.has_lost for each in self._visitors)
+
     @asynccontextmanager
     async def visited(self) -> AsyncIterator[None]:
         """Have visitors come until the block ends."""
@@ -147,6 +152,7 @@ async def test_a_backend_that_is_emptied_when_a_route_is_led_away_fails_no_reque
             await street.sees(left, left)
             left, led_to = led_to, left
     assert street.traffic.surprises == []
+    assert not street.has_lost
 
 
 class Provision(Struct, frozen=True):
@@ -241,3 +247,4 @@ async def test_nor_does_it_when_its_policy_changes_with_it_or_envoy_comes_again_
             await street.sees(led_to.name, row.word(turn + 1))
     assert street.traffic.surprises == []
     assert all(each.tap.cleartext == b"" for each in behind.values())
+    assert not street.has_lost

@@ -77,17 +77,31 @@ async def grpc_backend(issued: Issued, address: str = LOOPBACK) -> AsyncIterator
         told.append(call.peer())
         return request
 
+    pair = (issued.key_pem.encode(), issued.chain_pem.encode())
+    tls = grpc.ssl_server_credentials([pair])
+    async with (
+        calls_taken(grpc.unary_unary_rpc_method_handler(echo), tls) as port,
+        tapped(port, address) as tap,
+    ):
+        yield Backend(tap, told)
+
+
+@asynccontextmanager
+async def calls_taken(
+    handler: grpc.RpcMethodHandler, tls: grpc.ServerCredentials | None = None
+) -> AsyncIterator[int]:
+    """Have a handler take every call, whatever its name; yields the port."""
+
     class Everything(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc is untyped
         def service(self, _: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
-            return grpc.unary_unary_rpc_method_handler(echo)
+            return handler
 
     server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
     server.add_generic_rpc_handlers((Everything(),))
-    pair = (issued.key_pem.encode(), issued.chain_pem.encode())
-    port = server.add_secure_port(f"{LOOPBACK}:0", grpc.ssl_server_credentials([pair]))
+    place = f"{LOOPBACK}:0"
+    port = server.add_secure_port(place, tls) if tls else server.add_insecure_port(place)
     await server.start()
-    async with tapped(port, address) as tap:
-        try:
-            yield Backend(tap, told)
-        finally:
-            await server.stop(grace=None)
+    try:
+        yield port
+    finally:
+        await server.stop(grace=None)

@@ -9,6 +9,7 @@ from envoy.service.auth.v3 import external_auth_pb2
 from msgspec import Struct
 
 from tests.handshakes.acceptor import Pair, accepting
+from tests.handshakes.backends import calls_taken
 from tests.loopback import LOOPBACK
 
 LENGTH = re.compile(r"content-length: (\d+)\r\n")
@@ -54,15 +55,5 @@ async def knowing(host: str, asked: list[str]) -> AsyncIterator[int]:
         answer.ok_response.headers.add(header={"key": "x-known", "value": "yes"})
         return bytes(answer.SerializeToString())
 
-    class Everything(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc is untyped
-        def service(self, _: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
-            return grpc.unary_unary_rpc_method_handler(check)
-
-    server = grpc.aio.server(options=[("grpc.so_reuseport", 0)])
-    server.add_generic_rpc_handlers((Everything(),))
-    port = server.add_insecure_port(f"{LOOPBACK}:0")
-    await server.start()
-    try:
+    async with calls_taken(grpc.unary_unary_rpc_method_handler(check)) as port:
         yield port
-    finally:
-        await server.stop(grace=None)
