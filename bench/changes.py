@@ -29,6 +29,7 @@ SIZES = tuple(int(each) for each in os.environ.get("ROUTES", "100,1000,5000,2000
 GATEWAYS = 50
 SHAPES = (GATEWAYS, 1)  # Gateways that all routes are spread over
 REPEATS = 4
+LATER = 10**6  # routes from this number on were not there at first
 TYPES = {info.kind: info.type for info in KINDS}
 ROOTS = [Authority(f"roots {n}").pem for n in range(REPEATS + 1)]
 
@@ -81,7 +82,8 @@ def route(world: World, n: int, header: str = "", gateways: int = GATEWAYS) -> N
         "type": "RequestHeaderModifier",
         "requestHeaderModifier": {"set": [{"name": "x", "value": header or "0"}]},
     }
-    refs = [{"name": f"s{n}", "port": 8443}, {"name": f"s{n // 2}", "port": 8443}]
+    own = n % LATER  # whoever comes later has no Service of its own
+    refs = [{"name": f"s{own}", "port": 8443}, {"name": f"s{own // 2}", "port": 8443}]
     rules = [
         {"matches": [{"path": {"value": path}}], "filters": [changed], "backendRefs": refs}
         for path in ("/", "/a", "/b")
@@ -139,7 +141,7 @@ CHANGES: dict[str, Change] = {
     "one endpoint": lambda world, n, _: endpoints(world, 7, last=n + 20),
     "one policy": lambda world, n, _: policy(world, 7, hostname=f"pay{n}.internal"),
     "one route": lambda world, n, gateways: route(world, 7, header=f"v{n}", gateways=gateways),
-    "a route more": lambda world, n, gateways: route(world, 10**6 + n * gateways, gateways=gateways),
+    "a route more": lambda world, n, gateways: route(world, LATER + n * gateways, gateways=gateways),
     "one CA of a tenth of the policies": lambda world, n, _: roots(world, 7, ROOTS[n]),
     "a second listener": lambda world, n, _: gateway(world, 0, 80, 9000 + n),
     "nothing": lambda _world, _n, _gateways: None,

@@ -135,7 +135,6 @@ def report(found: Mapping[str, Needed]) -> None:
         )
     if not BESIDE_PEERS:
         print("  Envoy Gateway's layout is left out: `make bench ON=peers` has it, which needs Go")
-    print(base)
 
 
 async def main() -> None:
