@@ -105,7 +105,6 @@ PARTS = (
     Part(LISTENER, lambda needed: needed.ports, listeners.listener),
     Part(ROUTES, lambda needed: needed.tables, routes.route_table),
 )
-ALL = "all"  # the one row of a table that is made for everything
 ALWAYS = {clusters.REFUSED: clusters.refused_cluster()}  # clusters that every Envoy has
 
 

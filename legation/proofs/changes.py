@@ -20,12 +20,13 @@ from translator.memo import Rows, Table
 from translator.names import Name, Ref
 from translator.rules.certificates import Anchor, read_certificates
 from translator.rules.creed import Basis, Creed, Grounds, believers, creed
-from translator.translate import ALL, Resources
+from translator.translate import Resources
 from translator.world import World
 
 Named = Mapping[str, Mapping[str, Resource]]  # by type
 Moved = Mapping[str, Move]
 NOT_MOVED: Moved = MappingProxyType({})
+ALL = "all"  # the one row of a table that is made for everything
 K = TypeVar("K")
 SHOWN = "certificate/"  # what is shown to others begins so, and proves nothing to us
 
