@@ -211,7 +211,6 @@ def report(found: Mapping[Shape, Found]) -> None:
     for shape, (_, burst) in found.items():
         told = f"{burst.routes} of {shape.routes} at {shape}"
         print(f"  {told:36} {burst.batches:>3} translations {burst.pushes:>3} pushes of route tables")
-    print(base)
 
 
 def _beside(cost: Cost, base: Cost) -> str:

@@ -99,8 +99,7 @@ class Quarantine:
         self._held, self._once_refused = outcome.held_back, outcome.once_refused
         for ref in outcome.news:
             if ref.kind in HTTP_ROUTES:
-                self._changed.pop(ref, None)
-                self._changed |= {ref: self._number} if ref in outcome.statuses else {}
+                self._note_change(ref, is_there=ref in outcome.statuses)
         before, self._snapshots = self._snapshots, outcome.snapshots
         for group in before.keys() | outcome.snapshots.keys():
             old, new = before.get(group, NOTHING), outcome.snapshots.get(group, NOTHING)
@@ -112,6 +111,11 @@ class Quarantine:
         if self._heard_everybody:
             for table, words in self._still_refused():
                 self._refused(table, words)
+
+    def _note_change(self, route: Ref, *, is_there: bool) -> None:
+        self._changed.pop(route, None)  # the newest stand last
+        if is_there:
+            self._changed[route] = self._number
 
     def _still_refused(self) -> list[tuple[Table, str]]:
         """Return what was refused, and is offered still."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
+from xds_server.lately import Lately
 from xds_server.snapshot import CDS, EDS, LDS, Entry, Snapshot
 
 KEPT_AFTER_REMOVAL = 60.0  # longer than a reconnection and the waits that follow it
@@ -16,15 +17,15 @@ class Memory:
     def __init__(self) -> None:
         self._good: dict[tuple[str, str], Entry] = {}
         self._offered: Snapshot | None = None
-        self._gone_at: dict[tuple[str, str], float] = {}
-        self._changed_at: dict[tuple[str, str], float] = {}  # clusters and listeners, the oldest first
-        self._emptied: dict[str, tuple[Entry, float]] = {}  # endpoints as they were, and until when
+        self._gone: Lately[tuple[str, str], None] = Lately(KEPT_AFTER_REMOVAL)
+        self._changed: Lately[tuple[str, str], None] = Lately(YOUNG)  # clusters and listeners
+        self._emptied: Lately[str, Entry] = Lately(KEPT_AFTER_REMOVAL)  # endpoints as they were
 
     def accept(self, entries: Iterable[Entry]) -> None:
         """Some Envoy of the group took these."""
         for entry in entries:
             key = (entry.type_url, entry.name)
-            if key in self._gone_at or (self._offered and self._offered.find(*key)):
+            if key in self._gone or (self._offered and self._offered.find(*key)):
                 self._good[key] = entry
 
     def good(self, type_url: str, name: str) -> Entry | None:
@@ -39,11 +40,11 @@ class Memory:
         for type_url, names in changed.items():
             offered = snapshot.entries.get(type_url, {})
             gone = {each for each in names if each not in offered and snapshot.find(type_url, each) is None}
-            self._gone_at |= {(type_url, name): now for name in gone}
-            for name in set(names) - gone if self._gone_at else ():
-                self._gone_at.pop((type_url, name), None)
-        for key in [key for key, at in self._gone_at.items() if at + KEPT_AFTER_REMOVAL <= now]:
-            del self._gone_at[key]
+            for name in set(names) - gone if self._gone else ():
+                self._gone.drop((type_url, name))
+            for name in gone:
+                self._gone.note((type_url, name), None, now)
+        for key in self._gone.forget(now):
             self._good.pop(key, None)
 
     def _note_young(self, changed: Mapping[str, Iterable[str]], now: float) -> None:
@@ -51,31 +52,25 @@ class Memory:
         if self._offered is None:
             return
         for key in [(type_url, name) for type_url in PARENTS for name in changed.get(type_url, ())]:
-            self._changed_at.pop(key, None)  # the newest stand last
-            self._changed_at[key] = now
-        while self._changed_at and (oldest := next(iter(self._changed_at.items())))[1] + YOUNG <= now:
-            del self._changed_at[oldest[0]]
+            self._changed.note(key, None, now)
+        self._changed.forget(now)
 
     def _note_emptied(self, snapshot: Snapshot, names: Iterable[str], now: float) -> None:
-        self._emptied = {name: (was, at) for name, (was, at) in self._emptied.items() if at > now}
+        self._emptied.forget(now)
         offered = self._offered.entries[EDS] if self._offered else {}
         for name in names:
             before, after = offered.get(name), snapshot.entries[EDS].get(name)
             if before is not None and not before.leads_to_nobody and (after is None or after.leads_to_nobody):
-                self._emptied[name] = before, now + KEPT_AFTER_REMOVAL
+                self._emptied.note(name, before, now)
 
     def before_emptied(self, name: str) -> Entry | None:
         """Endpoints as they were before there were none, if that is not long ago."""
-        was, _ = self._emptied.get(name, (None, None))
-        return was
+        return self._emptied.get(name)
 
     def young(self, type_url: str, versions: Mapping[str, str], now: float) -> list[Entry]:
         """Name the clusters or listeners that changed lately and are held as they are offered."""
-        held = [
-            name
-            for (kind, name), at in self._changed_at.items()
-            if kind == type_url and name in versions and at + YOUNG > now
-        ]
+        self._changed.forget(now)
+        held = [name for kind, name in self._changed if kind == type_url and name in versions]
         offered = [self._offered.find(type_url, name) for name in held] if self._offered else []
         return [each for each in offered if each is not None and each.version == versions[each.name]]
 
@@ -83,5 +78,5 @@ class Memory:
         """Removed clusters and endpoints that the routes of a returning client may still need."""
         if type_url not in NEEDED_AFTER_REMOVAL:
             return {}
-        gone = [key for key in self._gone_at if key[0] == type_url and key in self._good]
+        gone = [key for key in self._gone if key[0] == type_url and key in self._good]
         return {key[1]: self._good[key] for key in gone}
