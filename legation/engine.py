@@ -1,6 +1,6 @@
 """From changes to what Envoys and people are given: the parts that every way to run has."""
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from typing import TypeVar
@@ -90,6 +90,9 @@ class Engine:
         self._deliveries = Deliveries(around.others, self._confide)
         self.hub = Hub(self._told)
         self._offers = Offers(self.hub)
+        self._untraced: list[Report] | None = (
+            None  # what is heard before all was offered that it may be about
+        )
         self.standing = Standing(self.hub, around.proxies, around.port_offset)
         self.standing.others = around.others
         self._announcer = Announcer(self.standing)
@@ -152,11 +155,20 @@ class Engine:
         [number] = await opened(doors, others, f"--xds {xds}")
         self._log.info("xDS port", address=str(HostPort(xds.host, number)))
 
-    def _offer(self, outcome: Outcome) -> None:
+    def _offer(self, outcome: Outcome) -> Iterator[None]:
         self._quarantine.take(outcome)
-        concerned = self._offers.offer(outcome.snapshots, outcome.cause)
+        concerned: set[str | None] = set()
+        reports = self._untraced = []
+        try:
+            for gateway in self._offers.offer(outcome.snapshots, outcome.cause):
+                concerned.add(gateway)
+                yield
+        finally:
+            self._untraced = None
         if self._traces:
-            self._traces.tracer.offered(outcome, concerned)
+            self._traces.tracer.offered(outcome, frozenset(filter(None, concerned)))
+            for report in reports:
+                self._traces.tracer.note(report)
 
     def _tell(self, outcome: Outcome) -> None:
         self.standing.take(outcome)
@@ -172,7 +184,9 @@ class Engine:
 
     def _told(self, report: Report) -> None:
         self._telemetry.note(report)
-        if self._traces:
+        if self._untraced is not None:
+            self._untraced.append(report)
+        elif self._traces:
             self._traces.tracer.note(report)
         self._deliveries.note(report)
         self._quarantine.note(report)

@@ -1,6 +1,6 @@
 """Translation -> snapshots: what did not change keeps its identity, and with it its version and its bytes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -85,18 +85,15 @@ class Offers:
         self._hub = hub
         self._offered: dict[str, Snapshot] = {}
 
-    def offer(self, snapshots: Mapping[str, Snapshot], cause: Cause | None = None) -> frozenset[str]:
-        """Offer what is new, and return whose Envoys that concerns.
+    def offer(self, snapshots: Mapping[str, Snapshot], cause: Cause | None = None) -> Iterator[str | None]:
+        """Offer what is new, one Gateway after the other; each is named if it concerns any Envoy.
 
         Towards a Gateway that is gone, fall silent: its Envoys keep what they have.
         """
         for group in self._offered.keys() - snapshots.keys():
             self._hub.withdraw(group)
             del self._offered[group]
-        concerned = set[str]()
         for group, snapshot in snapshots.items():
             if self._offered.get(group) is not snapshot:
-                if self._hub.publish(group, snapshot, cause):
-                    concerned.add(group)
                 self._offered[group] = snapshot
-        return frozenset(concerned)
+                yield group if self._hub.publish(group, snapshot, cause) else None

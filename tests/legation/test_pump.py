@@ -4,7 +4,7 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -179,10 +179,30 @@ def test_only_what_differs_is_offered_and_a_gateway_that_is_gone_is_silent() -> 
     workbench, manifests, hub = Workbench(), Manifests(), Hub(lambda _: None)
     offers = Offers(hub)
     first = workbench.work(manifests.now(SHOP)).snapshots
-    offers.offer(first)
+    assert [*offers.offer(first)]
     assert hub.snapshot(GROUP) is first[GROUP]
-    offers.offer(workbench.work(manifests.now(LEGATION_CLASS)).snapshots)
+    assert not [*offers.offer(workbench.work(manifests.now(LEGATION_CLASS)).snapshots)]
     assert hub.snapshot(GROUP) is None
+
+
+async def test_others_have_their_turn_while_somebody_takes_an_outcome_step_by_step() -> None:
+    order: list[str] = []
+    over = asyncio.Event()
+
+    def take(_outcome: Outcome) -> Iterator[None]:
+        for step in ("first", "second"):
+            order.append(step)
+            asyncio.get_running_loop().call_soon(order.append, "another")
+            yield
+        over.set()
+
+    pump = Pump(Workbench(), (take,))
+    pump.put([])
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(pump.run())
+        await over.wait()
+        running.cancel()
+    assert order == ["first", "another", "second", "another"]
 
 
 def test_a_publisher_forgets_a_type_that_has_no_resources_any_more() -> None:
