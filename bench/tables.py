@@ -11,6 +11,7 @@ them is counted.
 
 import asyncio
 import os
+from collections import deque
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from statistics import median
@@ -109,7 +110,7 @@ class Desk:
     def _take(self, outcome: Outcome) -> None:
         self._taken += outcome.effort.changes
         self._batches += 1
-        self._offers.offer(outcome.snapshots)
+        deque(self._offers.one_by_one(outcome.snapshots), maxlen=0)
 
     def _is_held(self) -> bool:
         """Tell whether Envoy has taken every table as it is offered."""

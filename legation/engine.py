@@ -160,7 +160,7 @@ class Engine:
         concerned: set[str | None] = set()
         reports = self._untraced = []
         try:
-            for gateway in self._offers.offer(outcome.snapshots, outcome.cause):
+            for gateway in self._offers.one_by_one(outcome.snapshots, outcome.cause):
                 concerned.add(gateway)
                 yield
         finally:

@@ -85,7 +85,9 @@ class Offers:
         self._hub = hub
         self._offered: dict[str, Snapshot] = {}
 
-    def offer(self, snapshots: Mapping[str, Snapshot], cause: Cause | None = None) -> Iterator[str | None]:
+    def one_by_one(
+        self, snapshots: Mapping[str, Snapshot], cause: Cause | None = None
+    ) -> Iterator[str | None]:
         """Offer what is new, one Gateway after the other; each is named if it concerns any Envoy.
 
         Towards a Gateway that is gone, fall silent: its Envoys keep what they have.

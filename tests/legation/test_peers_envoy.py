@@ -43,7 +43,7 @@ class Site(Struct, frozen=True):
         """Have the Gateway's one listener on a port."""
         self.folder.take("a.yaml", read(together(LEGATION_CLASS, gateway("edge", port)), "a.yaml"))
         outcome = self.workbench.work([Stated(BINDING, binding), *self.folder.changes()])
-        assert [*self.offers.offer(outcome.snapshots)]
+        assert [*self.offers.one_by_one(outcome.snapshots)]
         self.replica.deliveries.note()
 
     def knows_of_both(self) -> bool:

@@ -179,9 +179,9 @@ def test_only_what_differs_is_offered_and_a_gateway_that_is_gone_is_silent() -> 
     workbench, manifests, hub = Workbench(), Manifests(), Hub(lambda _: None)
     offers = Offers(hub)
     first = workbench.work(manifests.now(SHOP)).snapshots
-    assert [*offers.offer(first)]
+    assert [*offers.one_by_one(first)]
     assert hub.snapshot(GROUP) is first[GROUP]
-    assert not [*offers.offer(workbench.work(manifests.now(LEGATION_CLASS)).snapshots)]
+    assert not [*offers.one_by_one(workbench.work(manifests.now(LEGATION_CLASS)).snapshots)]
     assert hub.snapshot(GROUP) is None
 
 
@@ -220,7 +220,7 @@ async def pumping(folder: Path, hub: Hub) -> AsyncIterator[asyncio.Queue[Outcome
     """Serve a folder to a hub, as `legation up` does."""
     outcomes: asyncio.Queue[Outcome] = asyncio.Queue()
     offers = Offers(hub)
-    pump = Pump(Workbench(), (lambda outcome: offers.offer(outcome.snapshots), outcomes.put_nowait))
+    pump = Pump(Workbench(), (lambda outcome: offers.one_by_one(outcome.snapshots), outcomes.put_nowait))
 
     async def follow() -> None:
         async with aclosing(watch(folder)) as updates:
