@@ -208,7 +208,6 @@ def said(found: Sequence[tuple[str, Measured]]) -> Iterator[str]:
         f"wire forms made for a change of {base.size} bytes, a cluster of each of {len(GATEWAYS)} Gateways:"
         f" {', '.join(forms)}"
     )
-    yield f"seconds for {base.envoys}: {base}"
 
 
 async def main() -> None:

@@ -90,9 +90,7 @@ class Engine:
         self._deliveries = Deliveries(around.others, self._confide)
         self.hub = Hub(self._told)
         self._offers = Offers(self.hub)
-        self._untraced: list[Report] | None = (
-            None  # what is heard before all was offered that it may be about
-        )
+        self._untraced: list[Report] | None = None  # heard before all was offered that it may be about
         self.standing = Standing(self.hub, around.proxies, around.port_offset)
         self.standing.others = around.others
         self._announcer = Announcer(self.standing)

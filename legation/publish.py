@@ -97,5 +97,6 @@ class Offers:
             del self._offered[group]
         for group, snapshot in snapshots.items():
             if self._offered.get(group) is not snapshot:
-                self._offered[group] = snapshot
-                yield group if self._hub.publish(group, snapshot, cause) else None
+                is_concerned = self._hub.publish(group, snapshot, cause)
+                self._offered[group] = snapshot  # only now: what failed is offered again
+                yield group if is_concerned else None

@@ -36,9 +36,7 @@ TICK = 60.0  # seconds between two looks at the clock
 # What may hold a certificate that was made a moment ago, and is not valid by a look at the clock before that.
 DATED = frozenset({Secret, ConfigMap, ClusterTrustBundle})
 
-Taker = Callable[
-    [Outcome], Iterator[object] | None
-]  # by itself, or step by step with turns for others between
+Taker = Callable[[Outcome], Iterator[object] | None]  # at once, or in steps with turns for others between
 
 
 class Arrival(NamedTuple):
