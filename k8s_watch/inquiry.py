@@ -112,17 +112,19 @@ class Inquiry(Generic[T]):
         return {} if found.code == FORBIDDEN else found
 
     async def _list(self, where: Where) -> Versions | Failed:
-        known = self._informer.versions(where.namespace)
-        versions: dict[ObjectName, str | Left] = {name: Left(told) for name, told in known.items()}
-        ask = List()
-        while True:
+        """Return what there is in another version than it was told, and what is not there any more."""
+        told = dict(self._informer.versions(where.namespace))
+        news: dict[ObjectName, str | Left] = {}
+        ask: List | None = List()
+        while ask is not None:
             page = await self._reader.page(where, ask)
             if isinstance(page, Failed):
                 return page
-            versions |= {item.name: item.version for item in page.items}
-            if not page.token:
-                return versions
-            ask = List(page.token)
+            news |= {
+                each.name: each.version for each in page.items if told.pop(each.name, None) != each.version
+            }
+            ask = List(page.token) if page.token else None
+        return news | {name: Left(version) for name, version in told.items()}
 
     async def _api_version(self) -> str | Failed | None:
         """Return under which version the kind is found; where it was absent it may have come."""

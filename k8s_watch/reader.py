@@ -46,6 +46,7 @@ class Limits(Struct, frozen=True):
         600,
     )  # how long a watch goes on, at random so that they do not all end at once
     page: int = 500  # objects
+    light_page: int = 2000  # objects of which only metadata is read
     line: int = 16 * MIB  # etcd takes objects of 1.5 MiB unless it is told otherwise
 
 
@@ -83,7 +84,8 @@ class Reader:
 
     async def page(self, where: Where, ask: List) -> Page | Failed:
         """Read one page of a list."""
-        query = _selecting(where) if ask.whole else {**_selecting(where), "limit": str(self._limits.page)}
+        most = self._limits.light_page if where.kind.metadata_only else self._limits.page
+        query = _selecting(where) if ask.whole else {**_selecting(where), "limit": str(most)}
         if ask.token:
             query["continue"] = ask.token
         return await self._read(where.place().path(), read_page, _accept(where, "List"), query)

@@ -12,7 +12,7 @@ from k8s_watch.answers import Failed
 from k8s_watch.informer import Informer
 from k8s_watch.inquiry import Inquiry
 from k8s_watch.kind import ObjectName
-from k8s_watch.reader import Reader
+from k8s_watch.reader import Limits, Reader
 from tests.k8s_watch.faults import refusing
 from tests.k8s_watch.faulty_api import FaultyApi, serving
 from tests.k8s_watch.listener import QUICK, WIDGETS, Listener, Widget, reached, running
@@ -37,12 +37,12 @@ async def api() -> AsyncIterator[FaultyApi]:
 
 @asynccontextmanager
 async def watching(
-    api: FaultyApi, folder: Path, namespaces: Sequence[str] = ()
+    api: FaultyApi, folder: Path, namespaces: Sequence[str] = (), limits: Limits | None = None
 ) -> AsyncIterator[tuple[Informer[Widget], Inquiry[Widget]]]:
     """Watch widgets, from when all were told or it was said that there are none."""
     told = Listener[Widget]()
     async with reached(api, folder) as server:
-        reader = Reader(server)
+        reader = Reader(server, limits)
         informer = Informer(WIDGETS, reader, told, namespaces, QUICK)
         async with running(informer.run()):
             await told.until(lambda: told.synced + told.absent > 0)
@@ -57,6 +57,14 @@ async def test_what_was_told_is_certain_and_only_metadata_is_asked_for(
         [asked] = [seen for seen in api.requests if seen.sort == "list"]
         assert "as=PartialObjectMetadataList" in asked.headers["accept"]
         assert "resourceVersion" not in asked.query
+
+
+async def test_all_pages_are_asked_for(api: FaultyApi, tmp_path: Path) -> None:
+    await api.put("b", size=1)
+    async with watching(api, tmp_path, limits=Limits(light_page=1)) as (_, inquiry):
+        assert await inquiry.is_told(EVERYWHERE)
+        asked = [seen.query for seen in api.requests if seen.sort == "list"]
+        assert [("limit" in each, "continue" in each) for each in asked] == [(True, False), (True, True)]
 
 
 async def test_a_watch_that_keeps_something_to_itself_is_begun_anew_where_it_was(
