@@ -157,6 +157,10 @@ class Hub:
         """Whoever is offered something, or asks for it."""
         return frozenset(self._groups)
 
+    def sizes(self) -> dict[str, int]:
+        """How many Envoys each group has that has any."""
+        return {name: len(group.seats) for name, group in self._groups.items() if group.seats}
+
     def connected(self, types: Collection[str] = KNOWN) -> list[Connected]:
         """Every Envoy with what it holds now of these types."""
         return [each for group in self._groups for each in self.connected_of(group, types)]
@@ -179,7 +183,8 @@ class Hub:
         found = Counter[str]()
         for group in self._groups.values():
             for seat in group.seats.values():
-                found.update(seat.stream.held_back())
+                if held_back := seat.stream.held_back():
+                    found.update(held_back)
         return found
 
     def _tell(self, seat: Seat) -> None:

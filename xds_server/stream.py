@@ -110,7 +110,8 @@ class Stream:
         """How many resources of each type are not offered because the Envoy refused what they are now."""
         if (snapshot := self.snapshot) is None:
             return {}
-        return {type_url: session.held_back(snapshot) for type_url, session in self.sessions.items()}
+        found = ((type_url, session.held_back(snapshot)) for type_url, session in self.sessions.items())
+        return {type_url: number for type_url, number in found if number}
 
     @property
     def asked_names(self) -> int:

@@ -70,9 +70,9 @@ class Traffic(Struct, frozen=True):
 
     def collect(self) -> Iterable[Metric]:
         """Say what is under way."""
-        envoys = Tally(each.envoy.group for each in self.hub.connected(types=()))
+        envoys = Tally(self.hub.sizes())
         oldest = self.hub.oldest()
-        held_back = {short(each): number for each, number in self.hub.held_back().items() if number}
+        held_back = {short(each): number for each, number in self.hub.held_back().items()}
         return (
             gauges("legation_envoys", "Connected Envoys", "gateway", few(envoys)),
             gauge("legation_waiting_changes", "Changes that are not translated yet", self.waiting()),
