@@ -196,9 +196,10 @@ class Conversations:
         """Hear the first request: until then a stream counts as nobody's, so that none stays so for long."""
         try:
             async with asyncio.timeout(self._terms.silence):
-                return await _read(call, whole=whole)
+                raw = await call.read()
         except TimeoutError:
             return Ended(grpc.StatusCode.DEADLINE_EXCEEDED, "the first request did not come in time")
+        return None if raw is grpc.aio.EOF else _said(raw, whole=whole)
 
     async def _carry(self, opening: Said, call: Call, *, whole: bool) -> Ended | None:
         proofs = {name: tuple(values) for name, values in call.auth_context().items()}
@@ -254,14 +255,19 @@ class Conversation(Struct, frozen=True):
 
     async def listen(self, opening: Ask | DeltaAsk) -> Ended | None:
         """Take requests in until the client has said all, or too much."""
-        heard: Said | Ended | None = Said(opening, None)
-        while isinstance(heard, Said):
-            refusal = await self.turns.do(partial(self.hub.receive, self.seat, heard.ask))
-            if refusal is not None:
-                return Ended(grpc.StatusCode.RESOURCE_EXHAUSTED, refusal.reason)
-            self.wake.set()
-            heard = await _read(self.call, whole=self.seat.whole)
-        return heard
+        ended = await self.turns.do(partial(self._hear, opening))
+        while ended is None and (raw := await self.call.read()) is not grpc.aio.EOF:
+            ended = await self.turns.do(partial(self._read, raw))
+        return ended
+
+    def _read(self, raw: bytes) -> Ended | None:
+        said = _said(raw, whole=self.seat.whole)
+        return said if isinstance(said, Ended) else self._hear(said.ask)
+
+    def _hear(self, ask: Ask | DeltaAsk) -> Ended | None:
+        refusal = self.hub.receive(self.seat, ask)
+        self.wake.set()
+        return Ended(grpc.StatusCode.RESOURCE_EXHAUSTED, refusal.reason) if refusal is not None else None
 
     async def speak(self, control_plane: str) -> Ended | None:
         """Send the newest whenever the client has room, until it is shut out or was here for long enough."""
@@ -294,10 +300,7 @@ class Conversation(Struct, frozen=True):
                 await self.wake.wait()
 
 
-async def _read(call: Call, *, whole: bool) -> Said | Ended | None:
-    raw = await call.read()
-    if raw is grpc.aio.EOF:
-        return None
+def _said(raw: bytes, *, whole: bool) -> Said | Ended:
     try:
         said = _whole(raw) if whole else _delta(raw)
     except DecodeError:
