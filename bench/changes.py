@@ -66,8 +66,8 @@ def made(kind: str, name: str, **fields: Any) -> Put:  # noqa: ANN401  any JSON
 
 def put(world: World, kind: str, name: str, **fields: Any) -> None:  # noqa: ANN401  any JSON
     """Put such an object."""
-    known, at, thing, _ = made(kind, name, **fields)
-    world.put(known, at, thing)
+    change = made(kind, name, **fields)
+    world.put(change.kind, change.name, change.thing)
 
 
 def gateway(world: World, n: int, *ports: int) -> None:

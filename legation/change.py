@@ -1,7 +1,7 @@
 """What sources tell the translation: an object was put or is gone, a fact holds."""
 
 from datetime import datetime
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 
@@ -11,7 +11,7 @@ from translator.world import Fact, World
 T = TypeVar("T")
 
 
-class Put(NamedTuple):
+class Put(Struct, frozen=True, gc=False):
     """An object as it is now; None where it is gone."""
 
     kind: type

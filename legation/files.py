@@ -14,10 +14,10 @@ from msgspec import Struct, structs
 from watchfiles import Change, awatch
 
 from legation.change import Put
-from legation.collection import undisturbed
 from legation.disk import SUFFIXES, Stamp, Unreadable, list_manifests, read_manifest, stamp_of
 from legation.folder import Folder, Reading, about_file, read
 from legation.manifests import Problem
+from legation.turns import computing
 
 QUIET_MS = 15  # a writer that pauses this long has finished
 GATHER_MS = 60  # while others go on writing, a finished file waits this long
@@ -99,7 +99,7 @@ async def watch(root: Path) -> AsyncGenerator[Update]:
 
 
 def _look(files: Files, written: Collection[str]) -> Update:
-    with undisturbed():
+    with computing():
         now = time.monotonic()
         return structs.replace(files.look(written, now), seen=now)
 

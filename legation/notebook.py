@@ -8,6 +8,7 @@ from msgspec import Raw, Struct
 
 from legation.alarm import Alarm
 from legation.statuses import Moment, merged
+from legation.turns import give_way
 from translator.names import Ref
 from translator.objects.kinds import KINDS, Object
 from translator.rules.status import Status
@@ -17,7 +18,7 @@ SAYING = "what {} says"
 _TYPES = MappingProxyType({info.kind: info.type for info in KINDS})
 
 
-class Judged(Struct, frozen=True):
+class Judged(Struct, frozen=True, gc=False):
     """What an object is to say about itself, and which generation of it was judged."""
 
     status: Status
@@ -64,6 +65,7 @@ class Notebook:
         news: set[Ref] = set()
         self._touched = set(due)
         for ref in due:
+            give_way()
             with self._alarm.guarding(SAYING, ref):
                 thing = world.get(_TYPES[ref.kind], ref.name)
                 if thing is not None and self._write(ref, thing, statuses[ref], now):

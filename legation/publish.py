@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from translator.envoy import resource
 from translator.names import Name
@@ -12,7 +13,7 @@ from xds_server.report import Cause
 from xds_server.snapshot import Resource, Snapshot
 
 
-class Move(NamedTuple):
+class Move(Struct, frozen=True, gc=False):
     """One resource of one Gateway, before and after; None where it was not there, or is not any more."""
 
     before: resource.Resource | None

@@ -17,9 +17,9 @@ from msgspec import structs
 
 from legation.alarm import Alarm
 from legation.change import Put, Stated
-from legation.collection import undisturbed
 from legation.quarantined import Elsewhere
 from legation.telemetry.overtime import Running
+from legation.turns import computed, give_way
 from legation.workbench import Batch, Change, Outcome, Workbench
 from translator.names import Ref
 from translator.objects.cluster_trust_bundle import ClusterTrustBundle
@@ -57,6 +57,7 @@ class Pump:
     def __init__(self, workbench: Workbench, takers: Sequence[Taker]) -> None:
         """Begin with nothing to do; every outcome goes to each taker, on the event loop."""
         self._workbench = workbench
+        workbench.world.memory.between = give_way
         self._takers = takers
         self.waiting = 0  # changes
         self.running: Running | None = None
@@ -115,7 +116,7 @@ class Pump:
     async def _alone(self, work: Callable[[], T]) -> T:
         """Work in a thread while nobody else does; whoever is cancelled leaves when the thread has ended."""
         async with self._bench_is_free:
-            working = asyncio.ensure_future(asyncio.to_thread(work))
+            working = asyncio.ensure_future(asyncio.to_thread(computed, work))
             try:
                 return await asyncio.shield(working)
             finally:
@@ -123,8 +124,7 @@ class Pump:
 
     def _work(self, batch: Batch) -> Outcome:
         self.running = Running(time.monotonic(), threading.get_ident())
-        with undisturbed():
-            return self._workbench.work(batch)
+        return self._workbench.work(batch)
 
     async def tell_time(self) -> None:
         """State the time once a minute, until cancelled."""

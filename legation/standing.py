@@ -17,6 +17,7 @@ from legation.peers import Others, alone
 from legation.proxies.handshakes import Handshakes, counted
 from legation.proxies.local import Proxy
 from legation.telling import RELEASE
+from legation.turns import give_way
 from legation.workbench import Outcome
 from legation.written_status import PENDING, Condition, Listener, read_status
 from translator.names import Name, Ref
@@ -37,7 +38,7 @@ class LastNack(Struct, frozen=True, rename="camel"):
     error: str
 
 
-class Envoy(Struct, frozen=True, rename="camel"):
+class Envoy(Struct, frozen=True, gc=False, rename="camel"):
     """One connected Envoy."""
 
     node: str
@@ -80,14 +81,14 @@ class Gateway(Struct, frozen=True, rename="camel"):
         return (found := self.programmed) is not None and (found.status == "True" or found.reason != PENDING)
 
 
-class About(Struct, frozen=True):
+class About(Struct, frozen=True, gc=False):
     """What we say of a route or policy in respect of one parent or ancestor."""
 
     reference: str
     conditions: tuple[Condition, ...]
 
 
-class Attached(Struct, frozen=True):
+class Attached(Struct, frozen=True, gc=False):
     """A route or a policy."""
 
     kind: str
@@ -228,6 +229,7 @@ def read_overview(written: bytes) -> Overview:
 
 
 def _attached(ref: Ref, written: bytes) -> Attached:
+    give_way()
     status = read_status(written)
     ours = (each for each in (*status.parents, *status.ancestors) if each.controller_name == CONTROLLER)
     return Attached(

@@ -1,10 +1,114 @@
-"""How soon a thread that computes gives way to the event loop."""
+"""Who computes when: the event loop first, and beside it one thread at a time.
+
+Only one thread runs Python at any moment. One that computes for long would take every second moment from the
+event loop, and several of them all but a few. So they have the floor one after the other, and stop where they
+can while the event loop is at something.
+"""
 
 import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Lock, get_ident
+from time import monotonic, sleep
+from typing import TypeVar
 
-TURN = 0.0005  # seconds; by itself Python gives ten times as many, and an Envoy's message needs several turns
+from legation.collection import undisturbed
+
+T = TypeVar("T")
+
+SWITCH = 0.0005  # seconds; by itself Python gives ten times as many, and an Envoy's message needs several
+SHARE = 0.005  # seconds for which a thread has the floor while others want it
+LOOK = 0.0005  # seconds between two looks whether the event loop is done
+LONGEST = 0.05  # seconds for which a thread waits for the event loop at once
 
 
 def give_way_soon() -> None:
     """Have a thread that computes give way soon to one that waits; a translation hardly notices."""
-    sys.setswitchinterval(TURN)
+    sys.setswitchinterval(SWITCH)
+
+
+def nobody() -> float | None:
+    """Know of no turn of an event loop."""
+    return None
+
+
+class Floor:
+    """Held by the one thread that computes beside the event loop; who asked first has it next."""
+
+    def __init__(self) -> None:
+        """Begin with nobody on it, and without an event loop to wait for."""
+        self.turn: Callable[[], float | None] = nobody  # since when the event loop is at something
+        self._guard = Lock()
+        self._holder: int | None = None
+        self._waiting: deque[Lock] = deque()
+        self._until = 0.0
+        self._again = 0.0
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nobody computes."""
+        return self._holder is None
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Hold it while the block runs."""
+        self._take()
+        try:
+            yield
+        finally:
+            self._leave()
+
+    def give_way(self) -> None:
+        """Let others go first, for whoever holds it: call it often, it hardly costs anything."""
+        now = monotonic()
+        if self._waiting and now >= self._until and self._holder == get_ident():
+            self._leave()
+            self._take()
+        elif now >= self._again and self.turn() is not None and self._holder == get_ident():
+            self._wait(now)
+
+    def _wait(self, began: float) -> None:
+        """Wait for the turn that the event loop is at, and work for as long afterwards."""
+        turn = self.turn()
+        now = began
+        while now - began < LONGEST and turn is not None and self.turn() == turn:
+            sleep(LOOK)
+            now = monotonic()
+        self._again = now + (now - began)
+
+    def _take(self) -> None:
+        mine = Lock()
+        with self._guard:
+            if self._holder is None:
+                self._holder = get_ident()
+            else:
+                mine.acquire()
+                self._waiting.append(mine)
+        with mine:  # whoever leaves releases it
+            self._holder = get_ident()
+        self._until = monotonic() + SHARE
+
+    def _leave(self) -> None:
+        with self._guard:
+            if self._waiting:
+                self._waiting.popleft().release()
+            else:
+                self._holder = None
+
+
+FLOOR = Floor()  # one, as there is one interpreter
+give_way = FLOOR.give_way
+
+
+def computed(work: Callable[[], T]) -> T:
+    """Return what comes of work that may take long, on a thread beside the event loop."""
+    with computing():
+        return work()
+
+
+@contextmanager
+def computing() -> Iterator[None]:
+    """Compute for long, on a thread beside the event loop."""
+    with FLOOR.taken(), undisturbed():
+        yield

@@ -23,6 +23,7 @@ from legation.proofs.changes import Follower, ProofChanges, RootsChange, Used
 from legation.proxies.wanted import Wanted, wanted
 from legation.publish import Publisher
 from legation.quarantined import Elsewhere, Held, HoldBack, LetGo
+from legation.turns import give_way
 from legation.written_status import read_status
 from translator.envoy.resource import LISTENER
 from translator.memo import Rows, Table
@@ -115,6 +116,7 @@ class Workbench:
         begun = time.monotonic()
         news: list[Change] = []
         for change in batch:
+            give_way()
             with self._alarm.guarding(*_step(change)) as guard:
                 if not self._only_speaks(change):
                     news.append(change)
@@ -245,7 +247,7 @@ class Workbench:
                 self._custody.take(change)
 
     def _put(self, change: Put) -> None:
-        kind, name, thing, _ = change
+        kind, name, thing = change.kind, change.name, change.thing
         ref = Ref(kind.__name__, name)
         if ref.kind in HELD_KINDS:
             self._custody.before_change(ref, thing)

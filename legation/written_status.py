@@ -11,7 +11,7 @@ GOOD_WHEN_TRUE = frozenset({f"{OWN_PREFIX}CollectorsResolved"})  # of our own: a
 WARNINGS_WHEN_TRUE = frozenset({"InsecureFrontendValidationMode", "OverlappingTLSConfig", "PartiallyInvalid"})
 
 
-class Condition(Struct, frozen=True, rename="camel"):
+class Condition(Struct, frozen=True, gc=False, rename="camel"):
     """One condition."""
 
     type: str
@@ -42,7 +42,7 @@ class Condition(Struct, frozen=True, rename="camel"):
         return self.is_warning and self.type == VERIFICATION_DEGRADED
 
 
-class Listener(Struct, frozen=True, rename="camel"):
+class Listener(Struct, frozen=True, gc=False, rename="camel"):
     """One listener of a Gateway or a ListenerSet."""
 
     name: str
@@ -50,7 +50,7 @@ class Listener(Struct, frozen=True, rename="camel"):
     conditions: tuple[Condition, ...] = ()
 
 
-class Reference(Struct, frozen=True, rename="camel"):
+class Reference(Struct, frozen=True, gc=False, rename="camel"):
     """A parent or an ancestor."""
 
     name: str
@@ -66,7 +66,7 @@ class Reference(Struct, frozen=True, rename="camel"):
         return f"{self.kind} {name}{section}{f', port {self.port}' if self.port else ''}"
 
 
-class Entry(Struct, frozen=True, rename="camel"):
+class Entry(Struct, frozen=True, gc=False, rename="camel"):
     """What one controller says of an object in respect of one parent or ancestor."""
 
     controller_name: str
@@ -82,13 +82,13 @@ class Entry(Struct, frozen=True, rename="camel"):
         return structs.replace(found, namespace=namespace)
 
 
-class Address(Struct, frozen=True):
+class Address(Struct, frozen=True, gc=False):
     """An address of a Gateway."""
 
     value: str = ""
 
 
-class WrittenStatus(Struct, frozen=True):
+class WrittenStatus(Struct, frozen=True, gc=False):
     """Any kind's status, of which each has some of these."""
 
     conditions: tuple[Condition, ...] = ()

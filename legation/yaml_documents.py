@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import yaml
 
+from legation.turns import give_way
 from legation.yaml_values import Builder, Repeated, line_of
 
 LARGEST_FILE = 10 * 1024 * 1024
@@ -51,6 +52,7 @@ def read_documents(content: str | bytes) -> Iterator[Document | Broken]:
             if number > MOST_DOCUMENTS:
                 yield Broken(number, line, f"is past the first {MOST_DOCUMENTS} documents: split the file")
                 return
+            give_way()
             yield _read(piece, number, line)
         line += piece.count("\n")
 

@@ -161,6 +161,7 @@ class Memory:
         self._unread: dict[Cell, None] = {}
         self._held: dict[int, list[Cell]] = {}  # stale keyed results, by rank
         self._revision = 0
+        self.between: Callable[[], object] = _nothing  # called before each run of a query
 
     def __len__(self) -> int:
         """Return how many results are kept."""
@@ -265,6 +266,7 @@ class Memory:
             message = f"{cell.asked.question.__name__}{cell.names} asks for itself"
             raise RecursionError(message)
         if not cell.reads or cell.verified_at < 0 or self._has_moved(cell, world):
+            self.between()
             self._run(cell, world)
         cell.verified_at = self._revision
         cell.stale = False
@@ -336,6 +338,10 @@ class Memory:
             read.readers.pop(cell, None)
             if not read.readers:
                 self._unread[read] = None
+
+
+def _nothing() -> None:
+    """Go on at once."""
 
 
 def _concerns(reader: Cell, cell: Cell, old: Mapping[Any, Any] | None) -> bool:

@@ -24,7 +24,7 @@ class Patience(Struct, frozen=True):
     grace: float = 5.0  # for requests and retries that still run on the old route
 
 
-class Leaving(Struct, frozen=True):
+class Leaving(Struct, frozen=True, gc=False):
     """A removal that waits: since when, and since when nothing has needed the name."""
 
     since: float

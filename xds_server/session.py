@@ -15,7 +15,7 @@ from xds_server.subscription import Amendment, Subscription
 DELETES_BY_ABSENCE = frozenset({CDS, LDS})  # in state of the world only these two can delete
 
 
-class Foreign(Struct, frozen=True):
+class Foreign(Struct, frozen=True, gc=False):
     """Held since an earlier stream, in a version whose content we do not know."""
 
     version: str

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from http import HTTPStatus
 from ipaddress import ip_address
 from types import MappingProxyType
@@ -18,6 +19,7 @@ from legation.admin.page import POLICY, Page
 from legation.admin.tools import Tools
 from legation.answers import FROM_NO_PAGE
 from legation.standing import NOTHING_COUNTED, Counters, Standing, as_json
+from legation.turns import computed
 from translator.translate import INDEXES
 from translator.world import World
 
@@ -123,14 +125,14 @@ class AdminPort:
         return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text=text)
 
     async def _metrics(self, _: web.Request) -> web.Response:
-        await asyncio.to_thread(self._gauges.look)
-        body = await asyncio.to_thread(exposition, taken_down(self._telemetry.registry))
+        await asyncio.to_thread(computed, self._gauges.look)
+        body = await asyncio.to_thread(computed, partial(exposition, taken_down(self._telemetry.registry)))
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def _status(self, _: web.Request) -> web.Response:
         counters, connected = await self._count(), await self._standing.connected()
         standing = self._standing.still()
-        body = await asyncio.to_thread(lambda: as_json(standing.overview(counters, connected)))
+        body = await asyncio.to_thread(computed, lambda: as_json(standing.overview(counters, connected)))
         return web.Response(body=body, content_type="application/json")
 
 

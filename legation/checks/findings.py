@@ -30,7 +30,7 @@ from translator.translate import Mistake
 CONSEQUENCES = frozenset({"Programmed"})  # says again what another condition of the same object said
 
 
-class Finding(Struct, frozen=True):
+class Finding(Struct, frozen=True, gc=False):
     """One thing that somebody should look at."""
 
     group: str

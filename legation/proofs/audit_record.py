@@ -52,7 +52,7 @@ class Cause(StrEnum):
     NO_LONGER_REACHED = "NoLongerReached"
 
 
-class Strength(Struct, frozen=True, rename="camel"):
+class Strength(Struct, frozen=True, gc=False, rename="camel"):
     """What is proved before anything is sent."""
 
     grade: Grade
@@ -63,7 +63,7 @@ class Strength(Struct, frozen=True, rename="camel"):
     pins: tuple[str, ...] = ()
 
 
-class Word(Struct, frozen=True):
+class Word(Struct, frozen=True, gc=False):
     """The policy or XBackend that says so, by its name."""
 
     name: str
@@ -80,7 +80,7 @@ class Policy(Word, frozen=True, rename="camel"):
     written: datetime | None = None
 
 
-class Edit(Struct, frozen=True, rename="camel"):
+class Edit(Struct, frozen=True, gc=False, rename="camel"):
     """An object as it was put, and who wrote it last; who took it away is noted nowhere."""
 
     object: str
@@ -92,7 +92,7 @@ class Edit(Struct, frozen=True, rename="camel"):
     written: datetime | None = None
 
 
-class Changed(Struct, frozen=True, rename="camel", tag="changed", tag_field="record"):
+class Changed(Struct, frozen=True, gc=False, rename="camel", tag="changed", tag_field="record"):
     """One way to a backend, before and after."""
 
     at: datetime

@@ -111,10 +111,10 @@ class Follower:
         return self._creeds.keep(everybody, self._world)
 
     def _follow(self, gateway: str, clusters: Moved) -> None:
-        for name, (before, after) in clusters.items():
-            for secret in before.secrets if before else ():
+        for name, move in clusters.items():
+            for secret in move.before.secrets if move.before else ():
                 _discard(self._users, (gateway, secret), name)
-            for secret in after.secrets if after else ():
+            for secret in move.after.secrets if move.after else ():
                 self._users.setdefault((gateway, secret), set()).add(name)
 
     def _affected(self, gateway: str, moved: Mapping[str, Moved], served: Named) -> Moved:
@@ -151,11 +151,11 @@ class Ends:
 
     def _moved(self, gateway: str, moved: Mapping[str, Moved]) -> Iterator[Used]:
         """Take in by whose word clusters are that came or went, and name whose they are."""
-        for name, (before, after) in moved.get(CLUSTER, NOT_MOVED).items():
+        for name, move in moved.get(CLUSTER, NOT_MOVED).items():
             owner = believer_of(name)
-            if owner is not None and (before is None) != (after is None):
+            if owner is not None and (move.before is None) != (move.after is None):
                 used = Used(gateway, owner)
-                self._note(used, name) if after else self._let_go(used, name)
+                self._note(used, name) if move.after else self._let_go(used, name)
                 yield used
 
     def _note(self, used: Used, cluster: str) -> None:
@@ -253,9 +253,9 @@ class Trusts(NamedTuple):
 def _hops(gateway: str, affected: Moved, trusts: Trusts) -> Iterator[HopChange]:
     """Pair what goes with what comes in its place, and leave out what proves the same as before."""
     places: dict[str, list[HopChange]] = {}
-    for name, (before, after) in affected.items():
+    for name, move in affected.items():
         if name != REFUSED:
-            change = HopChange(gateway, name, trusts.before(before), trusts.after(after))
+            change = HopChange(gateway, name, trusts.before(move.before), trusts.after(move.after))
             places.setdefault(place_of(name), []).append(change)
     for found in places.values():
         yield from (each for each in _paired(found) if each.before != each.after)

@@ -19,7 +19,7 @@ _BY_GRADE = MappingProxyType({
 })  # fmt: skip
 
 
-class Hop(Struct, frozen=True, rename="camel"):
+class Hop(Struct, frozen=True, gc=False, rename="camel"):
     """One way from a Gateway to a backend, and what proves that it is the right one."""
 
     gateway: str

@@ -18,8 +18,10 @@ import structlog
 from prometheus_client import CollectorRegistry, Histogram
 
 from legation.telemetry.rations import Bucket, Ration
+from legation.turns import FLOOR, nobody
 
 BEAT = 0.01  # seconds between two looks; what is no stall before it is over is seen while it goes on
+CLOSE = 0.002  # and while another thread computes, which may keep the interpreter
 PERIOD = 0.05  # seconds of which the longest delay is counted, beside each stall
 STALL = 0.02  # seconds; what takes longer is worth a line
 SAID = Ration(at_once=3, every=60.0)
@@ -118,9 +120,11 @@ class Watchdog:
         watcher = threading.Thread(target=self._watch, args=(over, threading.get_ident()), daemon=True)
         with self._pulse.felt(asyncio.get_running_loop()):
             watcher.start()
+            FLOOR.turn = lambda: self._pulse.began
             try:
                 await asyncio.Event().wait()
             finally:
+                FLOOR.turn = nobody
                 over.set()
                 watcher.join()
 
@@ -128,10 +132,11 @@ class Watchdog:
         now = counted = monotonic()
         busy, longest = self._pulse.busy(now), 0.0
         while not over.is_set():
-            sleep(BEAT)  # half of what it costs to wait for `over`
+            beat = BEAT if FLOOR.is_free else CLOSE
+            sleep(beat)  # half of what it costs to wait for `over`
             before, was_busy, now = now, busy, monotonic()
             busy = self._pulse.busy(now)
-            longest = max(longest, self._pulse.longest(), self._kept(now - before - (busy - was_busy)))
+            longest = max(longest, self._pulse.longest(), self._kept(now - before - (busy - was_busy), beat))
             self._tell_stalls()
             began = self._pulse.began
             if began is not None and now - began >= BEAT:
@@ -140,10 +145,10 @@ class Watchdog:
                 self._delays.observe(longest)
                 counted, longest = now, 0.0
 
-    def _kept(self, apart: float) -> float:
+    def _kept(self, apart: float, beat: float) -> float:
         """Say how late a beat was, which apart from turns took so long; all of that may have been a stall."""
         if apart <= STALL:
-            return max(0.0, apart - BEAT)
+            return max(0.0, apart - beat)
         self._stalled(apart, ELSEWHERE)
         return 0.0
 

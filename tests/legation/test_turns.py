@@ -1,22 +1,120 @@
 """Threads that compute beside the event loop."""
 
 import sys
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain, repeat
+from time import monotonic
 
 import pytest
 
-from legation.turns import TURN, give_way_soon
+from legation.turns import LONGEST, SWITCH, Floor, give_way_soon
+
+SOON = 10.0  # seconds within which another thread does anything
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def usual() -> Iterator[None]:
     before = sys.getswitchinterval()
     yield
     sys.setswitchinterval(before)
 
 
+class Loop:
+    """An event loop that is at a turn for so many looks at it."""
+
+    def __init__(self, looks: float) -> None:
+        self.looked = 0
+        self._looks = looks
+
+    def turn(self) -> float | None:
+        self.looked += 1
+        return 1.0 if self.looked <= self._looks else None
+
+
+@pytest.mark.usefixtures("usual")
 def test_a_thread_that_computes_gives_way_sooner_than_python_would_have_it() -> None:
     sys.setswitchinterval(0.005)
     give_way_soon()
-    assert sys.getswitchinterval() == pytest.approx(TURN)
-    assert TURN < 0.005
+    assert sys.getswitchinterval() == pytest.approx(SWITCH)
+    assert SWITCH < 0.005
+
+
+def test_one_thread_computes_at_a_time() -> None:
+    floor, there = Floor(), threading.Semaphore(1)
+
+    def compute(_: int) -> bool:
+        with floor.taken():
+            for _ in range(100):
+                if not there.acquire(blocking=False):
+                    return False
+                there.release()
+                floor.give_way()
+        return True
+
+    with ThreadPoolExecutor(4) as threads:
+        assert all(threads.map(compute, range(40)))
+    assert floor.is_free
+
+
+def test_who_wants_the_floor_has_it_before_the_other_is_done() -> None:
+    floor, came = Floor(), threading.Event()
+
+    def come() -> None:
+        with floor.taken():
+            came.set()
+
+    with floor.taken():
+        other = threading.Thread(target=come)
+        other.start()
+        began = monotonic()
+        while not came.is_set() and monotonic() - began < SOON:
+            floor.give_way()
+        assert came.is_set()
+    other.join(SOON)
+    assert floor.is_free
+
+
+def test_the_event_loop_ends_its_turn_first() -> None:
+    floor, loop = Floor(), Loop(looks=5)
+    floor.turn = loop.turn
+    with floor.taken():
+        floor.give_way()
+    assert loop.looked == 6
+
+
+def test_another_turn_of_the_event_loop_is_not_waited_for() -> None:
+    floor, turns = Floor(), chain((1.0, 1.0, 1.0), repeat(2.0))
+    floor.turn = lambda: next(turns)
+    began = monotonic()
+    with floor.taken():
+        floor.give_way()
+    assert next(turns) == 2.0
+    assert monotonic() - began < SOON
+
+
+def test_a_turn_without_end_keeps_nobody_for_long_and_not_twice_at_once() -> None:
+    floor, loop = Floor(), Loop(looks=float("inf"))
+    floor.turn = loop.turn
+    with floor.taken():
+        began = monotonic()
+        floor.give_way()
+        assert monotonic() - began >= LONGEST
+        looked = loop.looked
+        floor.give_way()
+    assert loop.looked == looked
+
+
+def test_who_does_not_hold_the_floor_waits_for_nobody() -> None:
+    floor, loop = Floor(), Loop(looks=float("inf"))
+    floor.turn = loop.turn
+    floor.give_way()
+    assert loop.looked == 1
+
+
+def test_the_floor_is_free_again_after_a_failure() -> None:
+    floor = Floor()
+    with pytest.raises(KeyError), floor.taken():
+        raise KeyError
+    assert floor.is_free

@@ -14,9 +14,11 @@ from structlog.testing import capture_logs
 from legation.telemetry import watchdog
 from legation.telemetry.rations import Ration
 from legation.telemetry.watchdog import BEAT, ELSEWHERE, PERIOD, SAID, STALL, Pulse, Watchdog
+from legation.turns import FLOOR
 from tests.looking import eventually
 
 NAP = 0.3
+WITHIN = 10.0
 JUST_A_STALL = STALL + 0.001
 
 
@@ -140,3 +142,17 @@ async def test_the_loop_is_as_it_was_when_nobody_watches_any_more() -> None:
     async with watched(CollectorRegistry()):
         assert selector.select != before
     assert selector.select == before
+
+
+async def test_threads_that_compute_see_whether_the_loop_is_at_something() -> None:
+    async with watched(CollectorRegistry()):
+        assert FLOOR.turn() is not None
+        assert await asyncio.to_thread(eventually_idle)
+    assert FLOOR.turn() is None
+
+
+def eventually_idle() -> bool:
+    until = time.monotonic() + WITHIN
+    while FLOOR.turn() is not None and time.monotonic() < until:
+        pass
+    return FLOOR.turn() is None
