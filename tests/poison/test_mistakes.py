@@ -177,3 +177,10 @@ def test_a_mistake_that_was_there_from_the_beginning_keeps_nobody_else_from_bein
     assert portrait(translation) == portrait(good)
     assert all(paths for paths in served(translation))
     assert len(served(translation)) == len(served(good))
+
+
+def test_most_queries_are_asked_about_the_other_tenant() -> None:
+    world = world_of(evil())
+    translate(world)
+    about = [name for name, query in queries() if TENANT in repr(_asked_before(world, query))]
+    assert len(about) > 2 / 3 * len(queries())
