@@ -62,6 +62,11 @@ def routes(count: int, gateways: int = 1) -> Iterator[Json]:
     return (route(f"r{n}", host(n), service(n), n % gateways) for n in range(count))
 
 
+def first_routes(gateways: int) -> Iterator[Json]:
+    """Write a route that leads nowhere for each Gateway: Contour does not listen before there is one."""
+    return (route(gateway_name(n), "first.test", "nowhere", n) for n in range(gateways))
+
+
 def host(number: int) -> str:
     """Name the host of a route."""
     return f"r{number}.test"

@@ -1,32 +1,67 @@
-"""Envoy Gateway's program and chart, from its Go module, and the image that stands for it in our cluster."""
+"""Peers' programs and what installs them, from their Go modules, and which images of our cluster they are."""
 
 from pathlib import Path
 from string import Template
+from typing import NamedTuple
 
 from e2e.cluster.build import Module, Programs, fetched
-from e2e.cluster.place import here
+from e2e.cluster.place import PROJECT, here
 
-HERE = Path(__file__).parent / "envoy_gateway"
-PROGRAM = "envoy-gateway"
-MODULE = "github.com/envoyproxy/gateway"
-IMAGE = "example.com/envoyproxy/gateway:built"
-TABLE = Template("""
-- match: "*/envoyproxy/gateway:*"
-  entrypoint: [/usr/local/bin/$program]
+HERE = Path(__file__).parent
+TABLE = PROJECT / "build" / "images.yaml"
+# As in its own image nothing else is in /bin, for nothing can be put beside what this machine has there.
+ENTRY = Template("""
+- match: "*/$repository:*"
+  entrypoint: [/bin/$program]
   user: "65532:65532"
-  files: {/usr/local/bin/$program: $path}
+  files: {/bin: $folder}
 """)
 
 
+class Source(NamedTuple):
+    """Where a program comes from; its images are called as its repository."""
+
+    folder: Path  # of the module of ours that names its version
+    repository: str
+    program: str
+
+    @property
+    def module(self) -> str:
+        """The Go module."""
+        return f"github.com/{self.repository}"
+
+    @property
+    def image(self) -> str:
+        """One of its images."""
+        return f"example.com/{self.repository}:built"
+
+    def unpacked(self) -> Path:
+        """Give the folder of the module."""
+        return fetched(self.module, self.folder)
+
+    def entry(self) -> str:
+        """Write what its images are; the program is built if it is not there."""
+        module = Module(self.folder, {self.program: f"{self.module}/cmd/{self.program}"})
+        path = Programs(here().programs, (module,)).path(self.program)
+        return ENTRY.substitute(repository=self.repository, program=self.program, folder=path.parent)
+
+
+ENVOY_GATEWAY = Source(HERE / "envoy_gateway", "envoyproxy/gateway", "envoy-gateway")
+CONTOUR = Source(HERE / "contour", "projectcontour/contour", "contour")
+
+
 def table() -> Path:
-    """Write which image it is; the program is built if it is not there."""
-    module = Module(HERE, {PROGRAM: f"{MODULE}/cmd/{PROGRAM}"})
-    program = Programs(here().programs, (module,)).path(PROGRAM)
-    written = program.with_name("images.yaml")
-    written.write_text(TABLE.substitute(program=PROGRAM, path=program))
-    return written
+    """Write which images there are."""
+    TABLE.parent.mkdir(exist_ok=True)
+    TABLE.write_text("".join(source.entry() for source in (ENVOY_GATEWAY, CONTOUR)))
+    return TABLE
 
 
 def chart() -> Path:
-    """Give the folder of the chart that installs it."""
-    return fetched(MODULE, HERE) / "charts" / "gateway-helm"
+    """Give the folder of the chart that installs Envoy Gateway."""
+    return ENVOY_GATEWAY.unpacked() / "charts" / "gateway-helm"
+
+
+def examples() -> Path:
+    """Give the folder of the manifests that install Contour."""
+    return CONTOUR.unpacked() / "examples"

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import subprocess
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from itertools import chain, count
 from pathlib import Path
@@ -26,6 +26,7 @@ from bench.cluster.manifests import (
     address,
     backends,
     endpoints,
+    first_routes,
     gateway_name,
     roots,
 )
@@ -33,7 +34,7 @@ from bench.cluster.sides import Side
 from bench.cluster.wanted import GATEWAYS
 from bench.cluster.writes import status_writes
 from e2e.beside import gateway
-from e2e.kubectl import kubectl, wait_for
+from e2e.kubectl import apply, kubectl, wait_for
 from e2e.test_proxies import reached
 from k8s_watch.api_server import ApiServer, Call, kubeconfig
 from k8s_watch.kind import Place
@@ -99,7 +100,7 @@ class Scene(NamedTuple):
     writer: Writer
     session: aiohttp.ClientSession
     namespace: str
-    pid: int  # of the control plane
+    pids: Sequence[int]  # of the control plane
     at: str  # the address of the first Gateway
     backends: Backends
     numbers: "count[int]"  # of endpoints that were never there
@@ -179,7 +180,7 @@ async def staged(side: Side) -> AsyncIterator[Scene]:
     wait_for(namespace, "create", "serviceaccount/default")
     async with (
         ApiServer(kubeconfig(os.environ["KUBECONFIG"])) as api,
-        side.serving(namespace) as pid,
+        side.serving(namespace) as processes,
         _backends() as found,
         aiohttp.ClientSession() as session,
     ):
@@ -187,9 +188,11 @@ async def staged(side: Side) -> AsyncIterator[Scene]:
             names = [gateway_name(number) for number in range(GATEWAYS)]
             for name in names:
                 gateway(namespace, name)
+            for route in first_routes(GATEWAYS):
+                apply(namespace, msgspec.json.encode(route).decode())
             at, *_ = [await reached(namespace, name) for name in names]
-            numbers = count(ENDING + 1)
-            yield Scene(api, Writer(api, "bench"), session, namespace, pid, at, found, numbers)
+            pids, numbers = await asyncio.to_thread(processes), count(ENDING + 1)
+            yield Scene(api, Writer(api, "bench"), session, namespace, pids, at, found, numbers)
         finally:
             await asyncio.to_thread(kubectl, "delete", "namespace", namespace)
 

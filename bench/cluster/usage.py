@@ -1,6 +1,7 @@
 """What a process used so far, as Linux tells it."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,11 @@ def usage(pid: int) -> Usage:
     status = dict(line.split(":", 1) for line in (process / "status").read_text().splitlines())
     now, peak = (int(status[field].split()[0]) * 1024 for field in ("VmRSS", "VmHWM"))
     return Usage((int(fields[11]) + int(fields[12])) / TICKS, now, peak)
+
+
+def together(pids: Sequence[int]) -> Usage:
+    """Look at running processes as if they were one."""
+    return Usage(*map(sum, zip(*map(usage, pids), strict=True)))
 
 
 def forget_peak(pid: int) -> None:

@@ -1,5 +1,7 @@
 """What is read of a run of whole controllers, and how it is told."""
 
+import os
+
 import pytest
 
 from bench.cluster.asking import Churned, Probed, seen
@@ -10,12 +12,13 @@ from bench.cluster.manifests import (
     address,
     backends,
     endpoints,
+    first_routes,
     policies,
     proved_hosts,
     routes,
 )
 from bench.cluster.report import Busy, Created, Size, percentile, report
-from bench.cluster.usage import Usage
+from bench.cluster.usage import Usage, together, usage
 from bench.cluster.writes import GATEWAYS, POLICIES, ROUTES, status_writes
 
 pytestmark = pytest.mark.tree
@@ -90,14 +93,31 @@ def test_routes_are_shared_by_gateways_and_asked_at_the_first_one() -> None:
     assert {attached[each] for each in asked} == {"edge"}
 
 
+def test_each_gateway_has_a_first_route_at_which_no_other_route_is() -> None:
+    led = [(each["spec"]["parentRefs"][0]["name"], each["spec"]["hostnames"]) for each in first_routes(3)]
+    assert led == [("edge", ["first.test"]), ("edge-1", ["first.test"]), ("edge-2", ["first.test"])]
+    names = [each["metadata"]["name"] for each in (*first_routes(3), *routes(40, 3))]
+    assert len({*names}) == len(names)
+
+
+def test_processes_together_use_what_each_of_them_uses() -> None:
+    alone, twice = usage(os.getpid()), together([os.getpid()] * 2)
+    assert twice.memory >= 1.9 * alone.memory
+    assert twice.peak >= 2 * alone.peak
+    assert twice.cpu >= 2 * alone.cpu
+
+
 def test_what_is_told_is_counts_and_what_one_thing_is_of_another() -> None:
-    text = report((10, 1000), {"Legation": [size(1), size(2)], "Envoy Gateway": [size(3), size(30)]})
+    text = report(
+        (10, 1000),
+        {"Legation": [size(1), size(2)], "Envoy Gateway": [size(3), size(30)], "Contour": [size(2), size(5)]},
+    )
     few, many = (part.splitlines() for part in text.split("\n1000 routes"))
     assert "10 routes" in text
-    assert " ".join(few[1].split()) == "10 routes Legation Envoy Gateway"
-    cells = {" ".join(line.split()[:-2]): line.split()[-2:] for line in many[1:]}
-    assert cells["new route to 200, median"] == ["2.00x", "30.00x"]
-    assert cells["under churn: new route to 200, p99"] == ["40.00x", "600.00x"]
-    assert cells["status writes for Gateways"] == ["2", "2"]
-    assert cells["churn: status writes for Gateways"] == ["1", "1"]
-    assert cells["churn: endpoint seen, p99, of 100 ms"] == ["0.50", "0.50"]
+    assert " ".join(few[1].split()) == "10 routes Legation Envoy Gateway Contour"
+    cells = {" ".join(line.split()[:-3]): line.split()[-3:] for line in many[1:]}
+    assert cells["new route to 200, median"] == ["2.00x", "30.00x", "5.00x"]
+    assert cells["under churn: new route to 200, p99"] == ["40.00x", "600.00x", "100.00x"]
+    assert cells["status writes for Gateways"] == ["2", "2", "2"]
+    assert cells["churn: status writes for Gateways"] == ["1", "1", "1"]
+    assert cells["churn: endpoint seen, p99, of 100 ms"] == ["0.50", "0.50", "0.50"]
