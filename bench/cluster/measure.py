@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import chain
 from time import monotonic
 
-from bench.cluster.asking import churned, found, probed
+from bench.cluster.asking import ASKED, churned, found, probed
 from bench.cluster.manifests import policies, proved_hosts, routes
 from bench.cluster.report import Busy, Created, Size, report
 from bench.cluster.scene import Scene, staged
@@ -37,7 +37,7 @@ async def measure(scene: Scene, size: int) -> Size:
 
 
 async def create(scene: Scene, size: int) -> Created:
-    """Create policies and routes, wait until all is told of them, and ask wherever TLS has to be opened."""
+    """Create policies and routes, wait until all is told of them, and ask one, and all that is behind TLS."""
     for pid in scene.pids:
         forget_peak(pid)
     writes, before = await scene.status_writes(), together(scene.pids)
@@ -48,7 +48,7 @@ async def create(scene: Scene, size: int) -> Created:
     await count_is(scene.accepted_policies, len([*policies(size)]))
     await count_is(scene.attached, GATEWAYS + size)
     used, after = together(scene.pids), await scene.status_writes()
-    for host in proved_hosts(size, GATEWAYS):
+    for host in (ASKED, *proved_hosts(size, GATEWAYS)):
         await found(scene, host)
     return Created(used._replace(cpu=used.cpu - before.cpu), since(writes, after), behind)
 

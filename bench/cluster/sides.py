@@ -18,6 +18,8 @@ from e2e.helm import helm
 from e2e.kubectl import apply, kubectl, read, wait_for
 
 SYSTEM = "envoy-gateway-system"
+PROJECT, PROVISIONER = "projectcontour", "contour-gateway-provisioner"
+OWNED = "projectcontour.io/owning-gateway-name"
 OF_ENVOY_GATEWAY = Template("""
 apiVersion: gateway.networking.k8s.io/v1
 kind: GatewayClass
@@ -37,6 +39,10 @@ spec:
   controllerName: projectcontour.io/gateway-controller
   parametersRef: {group: projectcontour.io, kind: ContourDeployment, namespace: $namespace, name: one-replica}
 """)
+UNLIMITED = """
+- {op: add, path: /spec/template/spec/containers/0/args/-, value: --kubernetes-client-qps=1000}
+- {op: add, path: /spec/template/spec/containers/0/args/-, value: --kubernetes-client-burst=1000}
+"""
 
 Processes = Callable[[], Sequence[int]]
 
@@ -77,12 +83,11 @@ async def _contour(namespace: str) -> AsyncIterator[Processes]:
     await asyncio.to_thread(_install_contour, provisioner)
     try:
         with _gateway_class(namespace, OF_CONTOUR):
-            yield lambda: [
-                _process(namespace, f"app=contour-{gateway_name(number)}", CONTOUR)
-                for number in range(GATEWAYS)
-            ]
+            yield lambda: _unlimited(namespace)
     finally:
         await asyncio.to_thread(kubectl, "delete", "--filename", provisioner)
+        ruled = ("clusterrole,clusterrolebinding", f"--selector={OWNED}", "--ignore-not-found")
+        await asyncio.to_thread(kubectl, "delete", *ruled)
 
 
 @contextmanager
@@ -118,6 +123,23 @@ def _define(crds: Path, needed: str) -> None:
     """Have kinds, and wait for the one that is needed first."""
     kubectl("apply", "--server-side", "--filename", str(crds))
     wait_for("default", "condition=Established", f"crd/{needed}")
+
+
+def _unlimited(namespace: str) -> list[int]:
+    """Let Contours write as often as they want, which no provisioner can be told; find their processes."""
+    _replace(PROJECT, f"control-plane={PROVISIONER}", "scale", f"deployment/{PROVISIONER}", "--replicas=0")
+    names = [f"contour-{gateway_name(number)}" for number in range(GATEWAYS)]
+    for name in names:
+        _replace(namespace, f"app={name}", "patch", "deployment", name, "--type=json", "--patch", UNLIMITED)
+    return [_process(namespace, f"app={name}", CONTOUR) for name in names]
+
+
+def _replace(namespace: str, selector: str, *command: str) -> None:
+    """Do what ends some pods, and wait until they are gone."""
+    place = ("--namespace", namespace)
+    pods = kubectl("get", "pods", "--output=name", "--selector", selector, *place)
+    kubectl(*command, *place)
+    wait_for(namespace, "delete", pods.strip())
 
 
 def _process(namespace: str, selector: str, source: Source) -> int:
