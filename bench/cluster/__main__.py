@@ -1,4 +1,4 @@
-"""Brings up a cluster of its own that knows the peer's image, and measures in it."""
+"""Brings up a cluster of its own that knows the images of peers, and measures in it."""
 
 import os
 import sys
