@@ -9,6 +9,8 @@ from typing import Protocol
 
 from tests.handshakes.manifests import Json
 
+LEADING = ("HTTPRoute", "Service")  # to others, in this order: these go before whatever they led to
+
 Key = tuple[str, str, str]  # kind, namespace and name
 
 
@@ -41,7 +43,8 @@ class Stock:
         """Have no others."""
         for key, each in self._wanted.items():
             await self._put(key, each)
-        for key in reversed([key for key in self._there if key not in self._wanted]):
+        gone = [key for key in reversed(self._there) if key not in self._wanted]
+        for key in sorted(gone, key=_rank):
             await self._shelf.delete(self._there.pop(key))
 
     async def _put(self, key: Key, each: Json) -> None:
@@ -54,6 +57,11 @@ def _key(each: Json) -> Key:
     metadata = each["metadata"]
     assert isinstance(metadata, dict)
     return str(each["kind"]), metadata.get("namespace", ""), metadata["name"]
+
+
+def _rank(key: Key) -> int:
+    """Say when an object goes; of several alike, the one that came last goes first."""
+    return LEADING.index(key[0]) if key[0] in LEADING else len(LEADING)
 
 
 def _with_ports_of(before: Json | None, each: Json) -> Json:

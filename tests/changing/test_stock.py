@@ -1,0 +1,38 @@
+"""What is taken away goes in an order in which nobody is left leading to nothing."""
+
+from msgspec import Struct
+
+from tests.changing.stock import Stock
+from tests.handshakes.manifests import Json, policy, route, service
+
+
+class Shelf(Struct):
+    """Knows in which order objects went."""
+
+    gone: list[tuple[object, object]]
+
+    async def put(self, each: Json) -> None:
+        """Have an object."""
+
+    async def delete(self, each: Json) -> None:
+        """Have it no more."""
+        metadata = each["metadata"]
+        assert isinstance(metadata, dict)
+        self.gone.append((each["kind"], metadata["name"]))
+
+
+async def test_a_route_goes_before_what_it_leads_to_though_that_came_later() -> None:
+    shelf = Shelf([])
+    stock = Stock(shelf)
+    for name in ("first", "second"):
+        led = route("HTTPRoute", "led", [(name, 443)])
+        await stock.hold([policy(name, {}), service(name, {443: "https"}), led])
+    await stock.hold([])
+    await stock.tidy()
+    assert shelf.gone == [
+        ("HTTPRoute", "led"),
+        ("Service", "second"),
+        ("Service", "first"),
+        ("BackendTLSPolicy", "second"),
+        ("BackendTLSPolicy", "first"),
+    ]
