@@ -1,12 +1,14 @@
-"""What becomes of a process of the control plane for a while, and that it is well again afterwards."""
+"""What becomes of a process of the cluster, or of its network, for a while; it is well again afterwards."""
 
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
+from e2e.cluster import network
 from e2e.cluster.own import Own
+from e2e.cluster.tools import with_nft
 
 
 @asynccontextmanager
@@ -28,3 +30,14 @@ def paused(own: Own, name: str) -> Iterator[None]:
         yield
     finally:
         os.kill(process, signal.SIGCONT)
+
+
+@contextmanager
+def parted(own: Own, one: Iterable[str], other: Iterable[str]) -> Iterator[None]:
+    """Drop every packet between the pods at these addresses and those: nobody hears of it."""
+    name, environment = own.place.name, with_nft(own.place.cache)
+    network.part(name, one, other, environment)
+    try:
+        yield
+    finally:
+        network.rejoin(name, environment)

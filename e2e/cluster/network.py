@@ -37,6 +37,8 @@ _ASTRAY = "add table ip astray\n" + "".join(
     f"add rule ip astray {hook} ip daddr {VIRTUAL} meta l4proto tcp drop\n"
     for hook in ("output", "forward")
 )
+# By then what is sent to a Service has the address of one of its pods.
+_PARTED = "add table ip parted\nadd chain ip parted forward { type filter hook forward priority 0 ; }\n"
 _NODE_PARAMETERS = (
     "net.ipv4.ip_forward=1",
     "net.ipv4.conf.all.rp_filter=0",
@@ -89,6 +91,21 @@ def join(node: str, address: str, parameters: Iterable[str]) -> str:
     _run("ip", "-netns", namespace, "-batch", "-", lines=own + routes)
     _run(*inside(namespace), "sysctl", "--quiet", "--write", *_POD_PARAMETERS, *parameters)
     return namespace
+
+
+def part(node: str, one: Iterable[str], other: Iterable[str], environment: Mapping[str, str]) -> None:
+    """Carry nothing more between some pods and some others, and say so to nobody."""
+    these, those = (f"{{ {', '.join(each)} }}" for each in (one, other))
+    lines = _PARTED + "".join(
+        f"add rule ip parted forward ip saddr {source} ip daddr {target} drop\n"
+        for source, target in ((these, those), (those, these))
+    )
+    _run(*inside(node), "nft", "--file", "-", lines=lines, environment=environment)
+
+
+def rejoin(node: str, environment: Mapping[str, str]) -> None:
+    """Carry everything again."""
+    _run(*inside(node), "nft", "delete", "table", "ip", "parted", environment=environment)
 
 
 def leave(namespace: str) -> None:

@@ -1,27 +1,38 @@
-"""The control plane is replaced and killed, in part and as a whole, and the API server goes away."""
+"""The control plane is replaced, killed in part and as a whole, and cut off; and the API server goes away."""
 
+import asyncio
 import os
+import re
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from random import Random
 from tempfile import TemporaryFile
 from time import monotonic
+from urllib.request import urlopen
 
 from e2e.cluster.control_plane import API_SERVER
 from e2e.cluster.own import Own
 from e2e.kubectl import eventually
-from e2e.outages import away
+from e2e.outages import away, parted
 from e2e.scenarios.backend import Backend
 from e2e.scenarios.background import beside
-from e2e.scenarios.pods import uids
+from e2e.scenarios.market import ADMIN, opened
+from e2e.scenarios.pods import Pods, uids
 from e2e.scenarios.release import REPLICAS, Release
 from e2e.scenarios.shop import EDGE, Shop, visited
 from e2e.scenarios.traffic import asked
+from legation.proxies.managed import PROBES
+from legation.proxies.probed import METRICS
+from tests.changing.changes import ALL
 from tests.pki import Authority
 
 OUTAGE = float(os.environ.get("LEGATION_E2E_OUTAGE", "60"))  # seconds; longer than a Lease lasts
+NOTICED_WITHIN = 90.0  # seconds; by its pings the control plane knows after 50, and an Envoy after 35
+HEALED_WITHIN = 60.0  # seconds; an Envoy tries again at least each half minute
+ROUNDS = 3  # of every change: listeners that swap their hostnames have swapped them at the end
 MOST_TURNS = 100  # of a route to another backend and back
 PROGRAMMED = 'jsonpath={.status.conditions[?(@.type=="Programmed")].status}{"\\n"}'
 
@@ -114,6 +125,56 @@ def test_while_the_api_server_is_away_traffic_goes_on_and_a_proxy_that_crashes_c
         eventually(lambda: shop.programmed() == before)  # with the time since when it is so
     assert {loss.proxy for loss in traffic.losses} <= {crashed.address, ""}
     assert {loss.status for loss in traffic.losses} <= {0}
+
+
+async def test_while_no_packet_comes_through_nothing_is_lost_and_what_changed_arrives_once_one_does(
+    release: Release, shop: Shop, own: Own
+) -> None:
+    chance = Random(7)  # noqa: S311  not for secrets
+    async with opened(release, shop) as scene:
+        await scene.settle()
+        pods = [each for found in (release.pods, shop.proxies) for each in found.ready(REPLICAS)]
+        before = (connected(release, shop), shop.address())
+        with parted(own, addresses(shop.proxies), addresses(release.pods)):
+            for change in [each for _ in range(ROUNDS) for each in chance.sample(ALL, len(ALL))]:
+                await scene.make_unnoticed(change, chance)
+            await noticed(lambda: connected(release, shop) == (0, 0), NOTICED_WITHIN)
+            for traffic in scene.traffics.values():
+                await traffic.more()
+            assert (scene.ahead(), shop.address()) == ([], ""), "nobody has what is new, and nobody says so"
+        await noticed(lambda: connected(release, shop) == before[0], HEALED_WITHIN)
+        await scene.settle()
+        await noticed(lambda: shop.address() == before[1], HEALED_WITHIN)
+        assert pods == [each for found in (release.pods, shop.proxies) for each in found.ready(REPLICAS)]
+    scene.tell()
+    assert len(scene.made) == len(ALL), "each change was made"
+    assert scene.ended() == {}
+
+
+async def noticed(question: Callable[[], bool], within: float) -> None:
+    """Wait until something is so, while visitors go on."""
+    await asyncio.to_thread(eventually, question, within=within)
+
+
+def addresses(pods: Pods) -> list[str]:
+    """Say where pods are."""
+    return [pod.address for pod in pods.ready(REPLICAS)]
+
+
+def connected(release: Release, shop: Shop) -> tuple[int, int]:
+    """Count the Gateway's Envoys that are connected: by the control plane, and by themselves."""
+    envoys = f'legation_envoys{{gateway="{shop.namespace}/{EDGE}"}}'
+    by_us = [counted(place, ADMIN, "/metrics", envoys) for place in addresses(release.pods)]
+    state = "envoy_control_plane_connected_state{}"
+    by_them = [counted(place, PROBES, METRICS, state) for place in addresses(shop.proxies)]
+    return sum(by_us), sum(by_them)
+
+
+def counted(address: str, port: int, path: str, series: str) -> int:
+    """Read a series of a pod; nothing told is none."""
+    with urlopen(f"http://{address}:{port}{path}", timeout=10) as answer:
+        found = re.findall(rf"^{re.escape(series)} (\d+)", answer.read().decode(), re.MULTILINE)
+    return sum(map(int, found))
 
 
 @contextmanager

@@ -169,6 +169,10 @@ class Scene:
         surprises = {each: traffic.surprises for each, traffic in self.traffics.items() if traffic.surprises}
         assert not surprises, (self.made.total(), surprises)
 
+    def ahead(self) -> list[Visited]:
+        """Say where somebody has found what was saved since all of it had settled."""
+        return [visited for visited, traffic in self.traffics.items() if traffic.is_ahead]
+
     def ended(self) -> dict[Visited, object]:
         """Say where connections ended that visitors would have gone on with, and how.
 

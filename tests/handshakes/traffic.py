@@ -36,9 +36,15 @@ class Traffic:
         self._in_order = in_order
         self._moments = [right]
         self._arrived = 0  # the latest moment that has come to everybody
+        self._latest = 0  # moment that anybody has found
         self._in_a_row = 0  # answers that are right in the newest moment
         self._flying: set[object] = set()
         self._landed = asyncio.Event()
+
+    @property
+    def is_ahead(self) -> bool:
+        """Say whether somebody has found what is on its way, and what nothing before it can explain."""
+        return self._latest > self._arrived
 
     def enter(self, right: Answers) -> None:
         """Begin a moment; a request that stays over several may find what is right in any of them."""
@@ -96,6 +102,7 @@ class Traffic:
         moments = self._moments[since:]
         for number, right in enumerate(moments, since):
             if answer in right:
+                self._latest = max(self._latest, number)
                 return number
         self.surprises.append(Surprise(answer, frozenset().union(*moments), since, since + len(moments) - 1))
         return since
