@@ -34,8 +34,10 @@ class Announcer:
     def _announce_findings(self, before: frozenset[Finding], found: frozenset[Finding]) -> None:
         for each in sorted(found - before, key=_place):
             self._log.warning(each.group, **_words(each))
+        still = {(each.group, each.object, each.where) for each in found}  # perhaps for other reasons
         for each in sorted(before - found, key=_place):
-            self._log.info(f"no longer {each.group}", object=each.object, where=each.where)
+            if (each.group, each.object, each.where) not in still:
+                self._log.info(f"no longer {each.group}", object=each.object, where=each.where)
 
     def _announce_gateway(self, ref: Ref) -> None:
         if ref not in self._standing.outcome.statuses:

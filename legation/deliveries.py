@@ -17,7 +17,7 @@ from translator.objects.kinds import name_of
 from translator.rules.gateways import Delivery, Rejection
 from xds_server.hub import Hub
 from xds_server.report import Accepted, Report
-from xds_server.snapshot import LDS, Snapshot
+from xds_server.snapshot import EDS, LDS, Snapshot
 
 GATHER = 0.05  # seconds: most Envoys answer sooner, so that a quick ACK makes one status of two
 AT_ONCE = 0.005  # seconds of asking before others have their turn
@@ -44,6 +44,7 @@ class Refusal(Struct, frozen=True):
 
     resource: str
     words: str
+    is_endpoints: bool = False
 
 
 class Heard(Struct, frozen=True):
@@ -148,7 +149,7 @@ def together(gateway: Name, snapshot: Snapshot, tellings: Sequence[Telling]) -> 
     held = [(telling, holding) for telling in tellings for holding in telling.holdings]
     lacking = [holding for telling, holding in held if not holds(telling, holding, wanted)]
     refusals = {
-        Refusal(refused.name, refused.words)
+        Refusal(refused.name, refused.words, refused.type_url == EDS)
         for telling in tellings
         for refused in telling.refused
         if refuses(telling, refused, snapshot)
@@ -185,9 +186,8 @@ def _concluded(
 
 def _explained(refusal: Refusal, gateway: Gateway) -> Rejection:
     remedy = next((f"; {remedy}" for sign, remedy in REMEDIES.items() if sign in refusal.words), "")
-    return Rejection(
-        refusal.resource, f"{refusal.words}{remedy}", _listeners(refusal.resource, name_of(gateway), gateway)
-    )
+    listeners = _listeners(refusal.resource, name_of(gateway), gateway)
+    return Rejection(refusal.resource, f"{refusal.words}{remedy}", listeners, refusal.is_endpoints)
 
 
 def _listeners(resource: str, name: Name, gateway: Gateway) -> tuple[str, ...]:

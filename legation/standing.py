@@ -23,6 +23,7 @@ from legation.written_status import PENDING, Condition, Listener, read_status
 from translator.names import Name, Ref
 from translator.rules.gateways import CONTROLLER
 from xds_server.hub import Connected, Hub
+from xds_server.report import Rejected
 from xds_server.snapshot import CDS, LDS
 
 Counters = Mapping[Name, Mapping[str, int]]  # Envoy's own, by Gateway
@@ -31,7 +32,7 @@ ROUTES = frozenset({"HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute"
 
 
 class LastNack(Struct, frozen=True, rename="camel"):
-    """What an Envoy refused last."""
+    """What an Envoy refuses as it is now, of one type, and why it refused the last of it."""
 
     type_url: str
     resources: tuple[str, ...]
@@ -206,8 +207,7 @@ class Standing:
 
     def _envoy(self, connected: Connected) -> Envoy:
         snapshot = self.outcome.snapshots.get(connected.envoy.group)
-        last = max(connected.rejections.values(), key=lambda each: each.type_url, default=None)
-        nack = LastNack(last.type_url, tuple(sorted(last.versions)), last.error) if last else None
+        nack = _last_nack(connected.rejections)
         held = {each: dict(versions) for each, versions in connected.versions.items()}
         current = snapshot is not None and all(
             (entry := snapshot.find(each, name)) is not None and entry.version == version
@@ -216,6 +216,14 @@ class Standing:
         )
         age = round(monotonic() - connected.since, 1)
         return Envoy(connected.envoy.node, connected.address, age, current, held, nack)
+
+
+def _last_nack(rejections: Mapping[str, Mapping[str, Rejected]]) -> LastNack | None:
+    if not rejections:
+        return None
+    type_url, refused = max(rejections.items(), key=lambda each: each[0])
+    *_, last = refused.values()
+    return LastNack(type_url, tuple(sorted(refused)), last.error)
 
 
 def as_json(overview: Overview) -> bytes:

@@ -16,6 +16,7 @@ ARRIVES_WITHIN = 5.0  # seconds in which an Envoy takes what it is sent, or is s
 MOST_HOLDINGS = 16
 MOST_REFUSALS = 20
 LONGEST_WORDS = 1_000
+PRINTED, AND_WHY = "goo.gle/debug", "\n: "  # as Envoy says why it refuses endpoints: first all of them
 
 
 class Refused(Struct, frozen=True, order=True):
@@ -82,7 +83,7 @@ def _of_one(snapshot: Snapshot | None, envoys: Iterable[Connected], settled_sinc
     offered = None if snapshot is None else versions(snapshot)
     for envoy in envoys:
         holdings.add(_holding(envoy, offered, settled_since))
-        refused.update(_refused(envoy, snapshot))
+        refused.update(_refused(envoy))
     # sorted, what lags comes first: of what is left out, nothing could say that all is well
     return Telling(RELEASE, tuple(sorted(holdings)[:MOST_HOLDINGS]), tuple(sorted(refused)[:MOST_REFUSALS]))
 
@@ -96,15 +97,16 @@ def _holding(envoy: Connected, offered: Mapping[str, str] | None, settled_since:
     return Holding(newest, arriving, tuple(sorted(held.items())))
 
 
-def _refused(envoy: Connected, snapshot: Snapshot | None) -> Iterator[Refused]:
-    for type_url, rejected in envoy.rejections.items():
-        for name, refused in rejected.versions.items():
-            entry = snapshot.find(type_url, name) if snapshot is not None else None
-            if entry is not None and entry.version == refused:
-                yield Refused(name, type_url, refused, _about(name, rejected.error)[:LONGEST_WORDS])
+def _refused(envoy: Connected) -> Iterator[Refused]:
+    for type_url, named in envoy.rejections.items():
+        for name, rejected in named.items():
+            words = _about(name, rejected.error)[:LONGEST_WORDS]
+            yield Refused(name, type_url, rejected.versions[name], words)
 
 
 def _about(name: str, error: str) -> str:
-    """Take what an error says about one resource out of what it says about several."""
+    """Take what an error says about one resource out of what it says about several, or after all of it."""
+    if error.startswith(PRINTED):
+        return error.rpartition(AND_WHY)[2].strip()
     words, _, _ = error.partition(f"{name}: ")[2].partition("\n")
     return words.strip() or error.strip()

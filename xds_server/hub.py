@@ -22,13 +22,13 @@ NOTHING = Snapshot.of({})
 
 
 class Connected(Struct, frozen=True):
-    """One Envoy as it stands: what it holds by type and name, and what it last refused."""
+    """One Envoy as it stands: what it holds, and what it refused as it is now, by type and name."""
 
     envoy: Envoy
     address: str
     since: float
     versions: Mapping[str, Mapping[str, str]]
-    rejections: Mapping[str, Rejected]
+    rejections: Mapping[str, Mapping[str, Rejected]]
 
 
 class Seat(Struct, eq=False, frozen=True):
@@ -169,7 +169,7 @@ class Hub:
         """The same, of one group."""
         seats = self._groups[group].seats.values() if group in self._groups else ()
         return [
-            Connected(s.stream.envoy, s.address, s.since, s.stream.holdings(types), dict(s.stream.rejections))
+            Connected(s.stream.envoy, s.address, s.since, s.stream.holdings(types), s.stream.rejections)
             for s in seats
         ]
 

@@ -27,6 +27,7 @@ class Change(Struct, frozen=True):
     updates: dict[str, Entry]
     removed: frozenset[str] = frozenset()
     for_now: frozenset[str] = frozenset()  # updates that say again what was, until the news may be told
+    instead: frozenset[str] = frozenset()  # updates that stand in for what was refused
 
 
 class Flight(Struct, frozen=True):
@@ -150,7 +151,7 @@ class Session:
             self._suspects.clear()
         for name, entry in change.updates.items():
             self._suspects.pop(name, None)
-            if self._version(name) != entry.version:  # else it has again what it had
+            if self._version(name) != entry.version and name not in change.instead:  # else it stays refused
                 self._refused.pop(name, None)
             if self.subscription.wants(name):
                 self.held[name] = entry
@@ -243,7 +244,8 @@ class Session:
             if self._is_awaited(name) and name not in updates and name not in removed:
                 updates[name] = self._as_before(name)
                 for_now.append(name)
-        return Change(updates, frozenset(removed), frozenset(for_now))
+        instead = frozenset(name for name in updates if self._is_refused(name, snapshot))
+        return Change(updates, frozenset(removed), frozenset(for_now), instead)
 
     def _is_awaited(self, name: str) -> bool:
         """Whether these are endpoints that a cluster must hear of, be it as they were, or stay cold."""
@@ -268,10 +270,15 @@ class Session:
             self._suspects[name] = entry  # nothing can be said of its end, so the client still has it
         return set()
 
-    def _wanted(self, name: str, snapshot: Snapshot) -> Entry | Foreign | None:
+    def _is_refused(self, name: str, snapshot: Snapshot) -> bool:
+        if name not in self._refused:
+            return False
         desired = snapshot.find(self.type_url, name)
-        if desired is None or desired.version not in self._refused.get(name, ()):
-            return desired
+        return desired is not None and desired.version in self._refused[name]
+
+    def _wanted(self, name: str, snapshot: Snapshot) -> Entry | Foreign | None:
+        if not self._is_refused(name, snapshot):
+            return snapshot.find(self.type_url, name)
         return self.held.get(name) or self._unless_refused(self._suspects.get(name)) or self._last_good(name)
 
     def _last_good(self, name: str) -> Entry | None:
@@ -322,10 +329,7 @@ class Session:
 
     def held_back(self, snapshot: Snapshot) -> int:
         """How many names have content now that the client refused."""
-        if not self._refused:
-            return 0
-        desired = ((snapshot.find(self.type_url, name), versions) for name, versions in self._refused.items())
-        return sum(entry is not None and entry.version in versions for entry, versions in desired)
+        return sum(self._is_refused(name, snapshot) for name in self._refused)
 
     @property
     def estranged(self) -> bool:

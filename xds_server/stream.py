@@ -21,7 +21,7 @@ class Stream:
         self.snapshot: Snapshot | None = None
         self.wake_at: float | None = None
         self.reports: list[Report] = []
-        self.rejections: dict[str, Rejected] = {}
+        self._rejections: dict[str, dict[str, Rejected]] = {}
         self._memory = memory
         self._whole = whole
         self._order = Order(self.sessions, patience)
@@ -91,15 +91,36 @@ class Stream:
     def _report(self, type_url: str, verdict: Verdict, waited: float) -> None:
         change = verdict.change
         versions = {name: entry.version for name, entry in change.updates.items()}
+        refused = self._refused(type_url)
         if verdict.error is None:
             removed = tuple(sorted(change.removed))
             self.reports.append(Accepted(self.envoy, type_url, versions, removed, waited))
-            return
-        if verdict.culprits:
-            versions = {name: versions[name] for name in verdict.culprits}
-        rejected = Rejected(self.envoy, type_url, versions, verdict.error, bool(verdict.culprits), waited)
-        self.rejections[type_url] = rejected
-        self.reports.append(rejected)
+            taken = [name for name, each in refused.items() if versions.get(name) == each.versions[name]]
+            for name in taken:  # in search of a culprit it was a suspect, and it is none
+                del refused[name]
+        else:
+            if verdict.culprits:
+                versions = {name: versions[name] for name in verdict.culprits}
+            rejected = Rejected(self.envoy, type_url, versions, verdict.error, bool(verdict.culprits), waited)
+            refused.update(dict.fromkeys(versions, rejected))
+            self.reports.append(rejected)
+        self._rejections[type_url] = refused
+
+    @property
+    def rejections(self) -> dict[str, dict[str, Rejected]]:
+        """What the Envoy refused as it is offered now, by type and name: each as it was refused last."""
+        return {type_url: found for type_url in self._rejections if (found := self._refused(type_url))}
+
+    def _refused(self, type_url: str) -> dict[str, Rejected]:
+        refused = self._rejections.get(type_url)
+        if not refused or (snapshot := self.snapshot) is None:
+            return {}
+        offered = ((name, snapshot.find(type_url, name), rejected) for name, rejected in refused.items())
+        return {
+            name: rejected
+            for name, entry, rejected in offered
+            if entry is not None and entry.version == rejected.versions[name]
+        }
 
     @property
     def is_settled(self) -> bool:

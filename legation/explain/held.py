@@ -56,8 +56,7 @@ def _held(connected: Connected, resource: Resource, snapshot: Snapshot | None) -
     offered = entry.version if entry else ""
     version = connected.versions.get(type_url, {}).get(name, "")
     told = Held(group, connected.envoy.node, TYPES[type_url], name, "newest", version, offered)
-    rejection = connected.rejections.get(type_url)
-    if rejection is not None and offered and rejection.versions.get(name) == offered:
+    if rejection := connected.rejections.get(type_url, {}).get(name):
         return structs.replace(told, state="refused", error=rejection.error)
     if not version:
         return structs.replace(told, state="absent")

@@ -367,6 +367,39 @@ def test_endpoints_on_their_way_before_the_cluster_changed_are_sent_once_more(*,
     assert said([late]) == [(EDS, ["e"])]
 
 
+@pytest.mark.rule(40)
+@pytest.mark.rule(66)
+@BOTH
+def test_a_cluster_that_changes_while_its_endpoints_are_refused_gets_those_of_before(*, whole: bool) -> None:
+    first = {CDS: {"c": cluster("v1", "e")}, EDS: {"e": plain("v1")}}
+    client = settled(Server(), first, whole=whole)
+    [bad] = client.publish({**first, EDS: {"e": plain("v2")}})
+    assert client.nack(bad, "no") == []
+    _, again = client.publish({CDS: {"c": cluster("v2", "e")}, EDS: {"e": plain("v2")}})
+    assert (again.type_url, bodies(again)) == (EDS, {"e": "v1"})
+    client.take_all([again])
+    [mended] = client.publish({CDS: {"c": cluster("v2", "e")}, EDS: {"e": plain("v3")}})
+    assert bodies(mended) == {"e": "v3"}
+
+
+@pytest.mark.rule(43)
+@pytest.mark.rule(66)
+@BOTH
+def test_a_new_cluster_whose_endpoints_are_refused_has_none_and_is_led_to(*, whole: bool) -> None:
+    first = {CDS: ONE, EDS: {"e": plain("v1")}, RDS: {"way": table("v1", "c1")}}
+    client = settled(Server(), first, whole=whole)
+    new = {CDS: {**ONE, "c2": cluster("v1", "e2")}, RDS: {"way": table("v2", "c2")}}
+    [made] = client.publish({**new, EDS: {"e": plain("v1"), "e2": plain("bad")}})
+    client.ack(made)
+    [bad] = client.change(EDS, ("e2",)) if not whole else client.ask(EDS, "e", "e2")
+    none, way = client.nack(bad, "e2: no")
+    assert (bodies(none)["e2"], way.type_url) == ("\n\x02e2", RDS)
+    client.take_all([none, way])
+    assert client.server.hub.held_back()[EDS] == 1
+    [good] = client.publish({**new, EDS: {"e": plain("v1"), "e2": plain("good")}})
+    assert bodies(good)["e2"] == "good"
+
+
 @pytest.mark.rule(41)
 @BOTH
 @pytest.mark.parametrize("parent", [CDS, LDS])

@@ -200,7 +200,44 @@ def test_a_refusal_is_reported_with_the_resource_the_node_and_the_words(*, whole
     assert (report.envoy.group, report.envoy.node, report.type_url) == ("shop/edge", "envoy-1", CDS)
     assert (report.versions, report.isolated) == (versions({"c": FOUR["c"]}, CDS), True)
     assert report.error == BLAME.format("c")
-    assert server.hub.connected()[0].rejections == {CDS: report}
+    assert server.hub.connected()[0].rejections == {CDS: {"c": report}}
+
+
+@pytest.mark.rule(24)
+@BOTH
+@pytest.mark.parametrize("kind", [CDS, EDS], ids=["clusters", "endpoints"])
+def test_all_that_is_refused_is_told_until_it_is_mended_or_taken_back(*, whole: bool, kind: str) -> None:
+    def refused() -> tuple[dict[str, str], int]:
+        [connected] = server.hub.connected()
+        told = {name: each.error for name, each in connected.rejections.get(kind, {}).items()}
+        return told, server.hub.held_back()[kind]
+
+    server = Server()
+    server.publish({kind: {"a": plain("v1"), "b": plain("v1")}})
+    client = server.connect(whole=whole)
+    client.take_all(client.want(kind, *(("a", "b") if kind == EDS else ())))
+    for offered in ({"a": plain("v2"), "b": plain("v1")}, {"a": plain("v2"), "b": plain("v2")}):
+        [bad] = client.publish({kind: offered})
+        client.nack(bad, BLAME.format("b" if offered["b"] == plain("v2") else "a"))
+    assert refused() == ({name: BLAME.format(name) for name in ("a", "b")}, 2)
+    client.take_all(client.publish({kind: {"a": plain("v3"), "b": plain("v2")}}))
+    assert refused() == ({"b": BLAME.format("b")}, 1)
+    client.take_all(client.publish({kind: {"a": plain("v3"), "b": plain("v1")}}))
+    assert refused() == ({}, 0)
+
+
+@pytest.mark.rule(24)
+@BOTH
+def test_who_was_a_suspect_only_is_not_told_of(*, whole: bool) -> None:
+    server = Server()
+    server.publish({CDS: FOUR})
+    client = server.connect(whole=whole)
+    open_ = client.want(CDS)
+    while open_:
+        response = open_.pop()
+        is_bad = "c" in names(response)
+        open_ += client.nack(response, "a constraint failed") if is_bad else client.ack(response)
+    assert server.hub.connected()[0].rejections[CDS].keys() == {"c"}
 
 
 @pytest.mark.rule(66)

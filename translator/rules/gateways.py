@@ -37,6 +37,7 @@ class Rejection(Struct, frozen=True):
     resource: str
     words: str  # Envoy's own, with a remedy where one is known
     listeners: tuple[str, ...] = ()  # of the Gateway's own, for which it stands
+    is_endpoints: bool = False  # which may be called as a cluster is
 
 
 class Delivery(Struct, frozen=True):

@@ -15,26 +15,26 @@ from translator.world import World
 def told(world: World, gateway: Name, rejection: Rejection) -> str:
     """Say what was refused, whose it is, and why."""
     where = f" (listener {', '.join(rejection.listeners)})" if rejection.listeners else ""
-    whose = listed([str(each) for each in makers(world, gateway, rejection.resource)])
+    whose = listed([str(each) for each in makers(world, gateway, rejection.resource, rejection.is_endpoints)])
     return f"{rejection.resource}{where}{f' of {whose}' if whose else ''}: {rejection.words}"
 
 
-@steady(lambda _gateway, _resource: ())
-def makers(world: World, gateway: Name, resource: str) -> tuple[Ref, ...]:
-    """Name the objects of which a Gateway's cluster or the endpoints in it were made."""
+@steady(lambda _gateway, _resource, _is_endpoints: ())
+def makers(world: World, gateway: Name, resource: str, is_endpoints: bool) -> tuple[Ref, ...]:  # noqa: FBT001  a query's names are given by position
+    """Name the objects of which a Gateway's cluster, or endpoints, were made."""
     backends = (each.backend for each in needs(world, gateway).hops)
     found = {
         maker
         for backend in backends
-        if resource in (str(backend), str(backend.port))
-        for maker in _makers(world, gateway, backend, is_cluster=resource == str(backend))
+        if resource == str(backend.port if is_endpoints else backend)
+        for maker in _makers(world, gateway, backend, is_endpoints=is_endpoints)
     }
     return tuple(sorted(found))
 
 
-def _makers(world: World, gateway: Name, backend: Backend, *, is_cluster: bool) -> Iterator[Ref]:
+def _makers(world: World, gateway: Name, backend: Backend, *, is_endpoints: bool) -> Iterator[Ref]:
     """Name who says how a backend is reached, or else who leads there; endpoints are its own."""
-    if not is_cluster or backend.own_tls:
+    if is_endpoints or backend.own_tls:
         yield backend.port.owner
     elif backend.policy is not None:
         yield Ref("BackendTLSPolicy", backend.policy)

@@ -1,5 +1,7 @@
 """What an Envoy refused is told by the object that it was made of."""
 
+from collections.abc import Callable
+
 import pytest
 
 from tests.poison.tenants import SHARED, world_of
@@ -15,6 +17,7 @@ from translator.world import World
 POLICY, SERVICE = Ref("BackendTLSPolicy", Name("evil", "a")), Ref("Service", Name("evil", "a"))
 ROUTES = tuple(Ref(kind, Name("evil", "a")) for kind in ("GRPCRoute", "HTTPRoute"))
 OWN = Name("evil", "a")  # the Gateway
+CLUSTER, ENDPOINTS = False, True
 
 
 def plaintext() -> World:
@@ -24,20 +27,24 @@ def plaintext() -> World:
 
 
 def test_a_cluster_with_tls_is_its_policys() -> None:
-    assert makers(world_of(evil()), SHARED, "evil/a:80+a") == (POLICY,)
+    assert makers(world_of(evil()), SHARED, "evil/a:80+a", CLUSTER) == (POLICY,)
 
 
 def test_a_cluster_in_plaintext_is_that_of_the_routes_which_lead_there() -> None:
-    assert set(makers(plaintext(), SHARED, "evil/a:80")) >= set(ROUTES)
+    assert set(makers(plaintext(), SHARED, "evil/a:80", CLUSTER)) >= set(ROUTES)
 
 
-@pytest.mark.parametrize(("resource", "owner"), [("evil/a:80", SERVICE), ("evil/a:80/udp", SERVICE)])
-def test_endpoints_and_what_no_route_is_known_of_are_the_services(resource: str, owner: Ref) -> None:
-    assert makers(world_of(evil()), OWN, resource) == (owner,)
+@pytest.mark.parametrize("given", [plaintext, lambda: world_of(evil())], ids=["plaintext", "TLS"])
+def test_endpoints_are_the_services_also_where_a_cluster_has_their_name(given: Callable[[], World]) -> None:
+    assert makers(given(), SHARED, "evil/a:80", ENDPOINTS) == (SERVICE,)
+
+
+def test_what_no_route_is_known_of_is_the_services() -> None:
+    assert makers(world_of(evil()), OWN, "evil/a:80/udp", CLUSTER) == (SERVICE,)
 
 
 def test_what_is_no_backends_is_nobodys_else() -> None:
-    assert makers(world_of(evil()), SHARED, "infra/shared:80") == ()
+    assert makers(world_of(evil()), SHARED, "infra/shared:80", CLUSTER) == ()
 
 
 def test_the_gateway_tells_whose_it_is_and_envoys_words() -> None:
