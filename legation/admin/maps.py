@@ -15,7 +15,7 @@ from legation.admin.kept import Answer, Kept
 from legation.atlas.chart import Summary, chart, leads, summaries
 from legation.atlas.portraits import Said, portrait, said, search
 from legation.checks.findings import Finding, advice, in_order, read_findings
-from legation.deliveries import Heard, Refusal, Unsure, name_in, together
+from legation.deliveries import Heard, Unsure, name_in, together
 from legation.peers import Others
 from legation.proofs.hops import as_json as audit_as_json
 from legation.proofs.hops import audited
@@ -71,12 +71,19 @@ class EnvoyNow(Struct, frozen=True, rename="camel"):
     last_nack: LastNack | None
 
 
+class RefusedElsewhere(Struct, frozen=True):
+    """A resource that an Envoy at another replica refused, in its words."""
+
+    resource: str
+    words: str
+
+
 class Elsewhere(Struct, frozen=True):
     """What the Envoys of a Gateway at other replicas hold, as those replicas tell."""
 
     present: bool  # there are any
     current: bool  # each holds the newest listeners
-    refused: tuple[Refusal, ...]
+    refused: tuple[RefusedElsewhere, ...]
 
 
 class EnvoysOf(Struct, frozen=True, rename="camel"):
@@ -263,7 +270,8 @@ def _elsewhere(gateway: str, snapshots: Mapping[str, Snapshot], others: Others) 
         return Elsewhere(present=False, current=False, refused=())
     match together(name_in(gateway), snapshot, others.about(gateway)):
         case Heard(acknowledged=current, refusals=refused, present=present):
-            return Elsewhere(present, current, refused)
+            told = tuple(RefusedElsewhere(each.resource, each.words) for each in refused)
+            return Elsewhere(present, current, told)
         case Unsure():
             return Elsewhere(present=True, current=False, refused=())
 
