@@ -39,7 +39,7 @@ from translator.objects.tls_route import TLSRoute
 from translator.objects.udp_route import UDPRoute
 from translator.objects.x_backend import XBackend
 from translator.rules.default_gateways import Route
-from translator.rules.reach import target_ports
+from translator.rules.reach import sent_to
 
 NOWHERE: frozenset[str] = frozenset()
 EVERYWHERE = frozenset({""})
@@ -221,7 +221,7 @@ def governed(before: Object | None, thing: Object) -> frozenset[str]:
 def _by_route(before: Object | None, route: Governed) -> frozenset[str]:
     if is_alike(before, route):
         return NOWHERE
-    led = set(target_ports(route))
+    led = sent_to(route)
     if isinstance(before, Governed) and doors(before) == doors(route):
-        led.difference_update(target_ports(before))
-    return frozenset(ref.name.namespace for ref, _ in led)
+        led -= sent_to(before)
+    return frozenset(ref.name.namespace for ref, _, _ in led)

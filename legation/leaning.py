@@ -27,7 +27,7 @@ from translator.objects.x_backend import XBackend
 from translator.rules.default_gateways import Route
 from translator.rules.endpoints import owners, ready_addresses
 from translator.rules.parameters import referred
-from translator.rules.reach import target_ports, targets
+from translator.rules.reach import sent_to, targets
 
 Above = Gateway | GatewayClass | ListenerSet | BackendTLSPolicy | XBackend
 Asking = (
@@ -47,6 +47,7 @@ Keys = frozenset[Key]
 LED_TO = MappingProxyType({kind.__name__: kind for kind in (Service, ServiceImport, XBackend)})
 PARENTS = MappingProxyType({kind.__name__: kind for kind in (Gateway, ListenerSet)})
 NONE: Keys = frozenset()
+NOWHERE: frozenset[tuple[Ref, int | None, bool]] = frozenset()
 
 
 def leans_on(thing: object) -> Keys:
@@ -123,8 +124,8 @@ class Known:
         lacking = {key for key in leans_on(thing) - leans_on(before) if self._lacks(key)}
         if isinstance(thing, Route):
             old = before if isinstance(before, Route) else None
-            led = set(target_ports(thing)).difference(target_ports(old) if old else ())
-            lacking.update(self._lacking_of(led))
+            led = sent_to(thing) - (sent_to(old) if old else NOWHERE)
+            lacking.update(self._lacking_of((target, port) for target, port, _ in led))
             if old is None or doors(old) != doors(thing):
                 lacking.update(_parents(thing))
         return frozenset(lacking)

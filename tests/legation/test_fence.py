@@ -26,6 +26,17 @@ spec:
   parentRefs: [{name: edge, namespace: infra}]
   rules: [{backendRefs: [{name: pay, port: 443, weight: 1}]}]
 """
+UNUSED = ROUTE.replace("weight: 1", "weight: 0")
+COPIED = """
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {name: pay, namespace: shop}
+spec:
+  parentRefs: [{name: edge, namespace: infra}]
+  rules:
+  - filters: [{type: RequestMirror, requestMirror: {backendRef: {name: pay, port: 443}}}]
+    backendRefs: [{name: other, port: 443}]
+"""
 SERVICE = """
 apiVersion: v1
 kind: Service
@@ -64,6 +75,10 @@ def alter(text: str, old: str, new: str) -> str:
     [
         (None, ROUTE, SHOP),
         (ROUTE, alter(ROUTE, "weight: 1", "weight: 2"), NOWHERE),
+        (UNUSED, ROUTE, SHOP),
+        (None, UNUSED, NOWHERE),
+        (ROUTE, UNUSED, NOWHERE),
+        (COPIED, alter(COPIED, "other", "pay"), SHOP),
         (ROUTE, alter(ROUTE, "name: pay, port", "name: pay2, port"), SHOP),
         (ROUTE, alter(ROUTE, "name: pay, port", "name: pay, namespace: farm, port"), frozenset({"farm"})),
         (ROUTE, alter(ROUTE, "port: 443", "port: 8443"), SHOP),

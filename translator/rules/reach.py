@@ -1,13 +1,13 @@
 """Which Gateways lead to a backend: by an attached route whose connections the Gateway itself opens."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from translator.memo import query
 from translator.names import Name, Ref, ServicePort
-from translator.objects.grpc_route import GRPCRouteRule
-from translator.objects.http_route import HTTPRouteRule
+from translator.objects.grpc_route import GRPCBackendRef, GRPCRouteRule
+from translator.objects.http_route import HTTPBackendRef, HTTPRouteRule
 from translator.objects.listener_set import ListenerSet
-from translator.objects.references import BackendObjectReference
+from translator.objects.references import BackendObjectReference, BackendRef
 from translator.objects.x_backend import X_GROUP
 from translator.rules import listeners, mirrors, questions
 from translator.rules.attachment import ROUTES, parents
@@ -22,21 +22,39 @@ from translator.rules.streams import streams
 from translator.rules.telemetry import telling
 from translator.world import Index, World
 
+Reference = BackendObjectReference | BackendRef | HTTPBackendRef | GRPCBackendRef
+
 KINDS = frozenset({*((group, kind) for kind, group in GROUPS.items()), (X_GROUP, "XBackend")})
 
 
 def targets(route: Route) -> list[Ref]:
     """Name the objects that a route refers to, as backends or besides."""
-    return [target for target, _ in target_ports(route)]
+    rules = route.spec.rules
+    refs = (ref for rule in rules for ref in (*rule.backend_refs, *_besides(rule)))
+    return [target for target, _ in _target_ports(route, refs)]
 
 
-def target_ports(route: Route) -> list[tuple[Ref, int | None]]:
-    """Name the objects that a route refers to, once with each port that it asks for."""
+def sent_to(route: Route) -> frozenset[tuple[Ref, int | None, bool]]:
+    """Name the ports to which a route sends something, and say whether that is requests themselves.
+
+    Whoever got none of those yet, or copies only, may lack what requests need, and nobody would notice.
+    """
+    rules = route.spec.rules
+    requests = (ref for rule in rules for ref in rule.backend_refs if ref.weight)
+    besides = (ref for rule in rules for ref in _besides(rule))
+    return frozenset(
+        (target, port, is_requests)
+        for refs, is_requests in ((requests, True), (besides, False))
+        for target, port in _target_ports(route, refs)
+    )
+
+
+def _target_ports(route: Route, refs: Iterable[Reference]) -> list[tuple[Ref, int | None]]:
+    """Name what is referred to, once with each port that is asked for."""
     home = route.metadata.namespace
     named = {
         (ref.kind, ref.namespace or home, ref.name, ref.port): None
-        for rule in route.spec.rules
-        for ref in (*rule.backend_refs, *_besides(rule))
+        for ref in refs
         if (ref.group, ref.kind) in KINDS
     }
     return [(Ref(kind, Name(namespace, name)), port) for kind, namespace, name, port in named]
