@@ -11,7 +11,6 @@ them is counted.
 
 import asyncio
 import os
-from collections import deque
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from statistics import median
@@ -107,10 +106,10 @@ class Desk:
             await self.costs.get()
         return Burst(size, self._batches, self._pushes)
 
-    def _take(self, outcome: Outcome) -> None:
+    async def _take(self, outcome: Outcome) -> None:
         self._taken += outcome.effort.changes
         self._batches += 1
-        deque(self._offers.one_by_one(outcome.snapshots), maxlen=0)
+        await self._offers.offer(outcome.snapshots)
 
     def _is_held(self) -> bool:
         """Tell whether Envoy has taken every table as it is offered."""

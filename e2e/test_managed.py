@@ -157,7 +157,7 @@ async def control_plane(of: Gateway, seen: Seen, backend: int = 0) -> AsyncItera
     apply(of.metadata.namespace, json.dumps(proxy_secret(of, its, roots)))
     proof = Proof(own.certificate.encode(), own.key.encode(), bundle(roots).encode())
     hub = Hub(seen.hear)
-    assert [*Offers(hub).one_by_one(Publisher().snapshots(translate(world(of, backend)).gateways))]
+    await Offers(hub).offer(Publisher().snapshots(translate(world(of, backend)).gateways))
     door = Address(f"{NODE}:0", mutual_tls(lambda: proof))
     async with serving(hub, [door], Terms(group_of=proven_group, drain=0.0)) as [port]:
         yield HostPort(NODE, port)

@@ -1,6 +1,6 @@
 """From changes to what Envoys and people are given: the parts that every way to run has."""
 
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from typing import TypeVar
@@ -153,18 +153,15 @@ class Engine:
         [number] = await opened(doors, others, f"--xds {xds}")
         self._log.info("xDS port", address=str(HostPort(xds.host, number)))
 
-    def _offer(self, outcome: Outcome) -> Iterator[None]:
+    async def _offer(self, outcome: Outcome) -> None:
         self._quarantine.take(outcome)
-        concerned: set[str | None] = set()
         reports = self._untraced = []
         try:
-            for gateway in self._offers.one_by_one(outcome.snapshots, outcome.cause):
-                concerned.add(gateway)
-                yield
+            concerned = await self._offers.offer(outcome.snapshots, outcome.cause)
         finally:
             self._untraced = None
         if self._traces:
-            self._traces.tracer.offered(outcome, frozenset(filter(None, concerned)))
+            self._traces.tracer.offered(outcome, concerned)
             for report in reports:
                 self._traces.tracer.note(report)
 

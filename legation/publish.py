@@ -1,6 +1,7 @@
 """Translation -> snapshots: what did not change keeps its identity, and with it its version and its bytes."""
 
-from collections.abc import Iterator, Mapping
+import asyncio
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -86,18 +87,19 @@ class Offers:
         self._hub = hub
         self._offered: dict[str, Snapshot] = {}
 
-    def one_by_one(
-        self, snapshots: Mapping[str, Snapshot], cause: Cause | None = None
-    ) -> Iterator[str | None]:
-        """Offer what is new, one Gateway after the other; each is named if it concerns any Envoy.
+    async def offer(self, snapshots: Mapping[str, Snapshot], cause: Cause | None = None) -> frozenset[str]:
+        """Offer what is new, with turns for others between two Gateways; name those whose Envoys it concerns.
 
         Towards a Gateway that is gone, fall silent: its Envoys keep what they have.
         """
         for group in self._offered.keys() - snapshots.keys():
             self._hub.withdraw(group)
             del self._offered[group]
+        concerned = set[str]()
         for group, snapshot in snapshots.items():
             if self._offered.get(group) is not snapshot:
-                is_concerned = self._hub.publish(group, snapshot, cause)
+                if self._hub.publish(group, snapshot, cause):
+                    concerned.add(group)
                 self._offered[group] = snapshot  # only now: what failed is offered again
-                yield group if is_concerned else None
+                await asyncio.sleep(0)
+        return frozenset(concerned)

@@ -7,7 +7,7 @@ time: nothing is put while a query runs, and what arrives meanwhile is the next 
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from itertools import count
@@ -36,7 +36,7 @@ TICK = 60.0  # seconds between two looks at the clock
 # What may hold a certificate that was made a moment ago, and is not valid by a look at the clock before that.
 DATED = frozenset({Secret, ConfigMap, ClusterTrustBundle})
 
-Taker = Callable[[Outcome], Iterator[object] | None]  # at once, or in steps with turns for others between
+Taker = Callable[[Outcome], Awaitable[object] | None]  # at once, or with turns for others between
 
 
 class Arrival(NamedTuple):
@@ -102,8 +102,8 @@ class Pump:
         for take in self._takers:
             broken = {**outcome.broken, **self._alarm.mistakes}
             with self._alarm.guarding(f"what became of a batch in {getattr(take, '__qualname__', take)}"):
-                for _ in take(structs.replace(outcome, broken=broken, news=news)) or ():
-                    await asyncio.sleep(0)
+                if (taking := take(structs.replace(outcome, broken=broken, news=news))) is not None:
+                    await taking
             await asyncio.sleep(0)  # of what is large, each takes some milliseconds of the loop
         self._missed = news if self._alarm.mistakes else frozenset()
         if self._alarm.mistakes.keys() - known:

@@ -1,7 +1,7 @@
 """What Prometheus is told: it is what docs/metrics.md says, and never grows with what users make."""
 
+import asyncio
 import re
-from collections import deque
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import partial
@@ -56,7 +56,7 @@ class Plant:
 
     def take(self, outcome: Outcome) -> None:
         """Let everyone know of a batch."""
-        deque(self.engine._offer(outcome), maxlen=0)  # to each of its Gateways
+        asyncio.run(self.engine._offer(outcome))
         self.engine._tell(outcome)
         self.engine._telemetry.take(outcome)
 

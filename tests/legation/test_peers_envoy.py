@@ -39,11 +39,11 @@ class Site(Struct, frozen=True):
     offers: Offers
     socket: Path
 
-    def apply(self, port: int, binding: Binding) -> None:
+    async def apply(self, port: int, binding: Binding) -> None:
         """Have the Gateway's one listener on a port."""
         self.folder.take("a.yaml", read(together(LEGATION_CLASS, gateway("edge", port)), "a.yaml"))
         outcome = self.workbench.work([Stated(BINDING, binding), *self.folder.changes()])
-        assert [*self.offers.one_by_one(outcome.snapshots)]
+        await self.offers.offer(outcome.snapshots)
         self.replica.deliveries.note()
 
     def knows_of_both(self) -> bool:
@@ -85,17 +85,17 @@ async def test_a_gateway_is_programmed_once_the_envoys_of_both_replicas_listen(
     address = ".".join(["127", *(str(1 + secrets.randbelow(254)) for _ in range(3))])
     shared, first, second = Binding(address), free_port(), free_port()
     for site in sites:
-        site.apply(first, shared)
+        await site.apply(first, shared)
     async with here.envoy("a"), there.envoy("b"):
         for site in sites:
             await site.replica.until_heard(HELD)
             await site.replica.until(site.knows_of_both)
-        here.apply(second, shared)
+        await here.apply(second, shared)
         await here.replica.until_heard(PENDING)
         await here.replica.until(here.is_newest_here)
         assert here.replica.deliveries.news(here.replica.hub) == ()
         assert here.replica.heard[-1] == PENDING
-        there.apply(second, shared)
+        await there.apply(second, shared)
         for site in sites:
             await site.replica.until_heard(HELD)
 
@@ -106,7 +106,7 @@ async def test_what_an_envoy_of_another_replica_refuses_is_told_in_its_words(
     here, there = sites
     port = free_port()
     for site in sites:
-        site.apply(port, Binding(NOBODYS))
+        await site.apply(port, Binding(NOBODYS))
     async with there.envoy("b"):
         await here.replica.until(lambda: any(heard.refusals for heard in here.replica.heard))
     [refusal] = here.replica.heard[-1].refusals

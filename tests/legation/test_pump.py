@@ -4,7 +4,7 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -29,6 +29,7 @@ from translator.rules.certificates import NOW
 from translator.rules.gateways import CONTROLLER, ours
 from translator.world import World
 from xds_server.hub import Hub
+from xds_server.report import Envoy
 from xds_server.snapshot import CDS, EDS, LDS, RDS
 
 EDGE = Ref("Gateway", Name("infra", "edge"))
@@ -175,34 +176,29 @@ def test_what_envoys_say_of_a_gateway_that_is_gone_does_no_harm() -> None:
     assert programmed(workbench.work(manifests.now(SHOP)))[:2] == ("False", "Pending")
 
 
-def test_only_what_differs_is_offered_and_a_gateway_that_is_gone_is_silent() -> None:
+async def test_only_what_differs_is_offered_and_a_gateway_that_is_gone_is_silent() -> None:
     workbench, manifests, hub = Workbench(), Manifests(), Hub(lambda _: None)
     offers = Offers(hub)
     first = workbench.work(manifests.now(SHOP)).snapshots
-    assert [*offers.one_by_one(first)]
+    await offers.offer(first)
     assert hub.snapshot(GROUP) is first[GROUP]
-    assert not [*offers.one_by_one(workbench.work(manifests.now(LEGATION_CLASS)).snapshots)]
+    await offers.offer(workbench.work(manifests.now(LEGATION_CLASS)).snapshots)
     assert hub.snapshot(GROUP) is None
 
 
-async def test_others_have_their_turn_while_somebody_takes_an_outcome_step_by_step() -> None:
-    order: list[str] = []
-    over = asyncio.Event()
+async def test_others_have_their_turn_between_two_gateways_that_are_offered_to() -> None:
+    hub, seen = Hub(lambda _: None), list[set[str]]()
+    gateways = (gateway(name, 80) for name in ("edge", "inner"))
+    snapshots = Workbench().work(Manifests().now(together(LEGATION_CLASS, *gateways))).snapshots
 
-    def take(_outcome: Outcome) -> Iterator[None]:
-        for step in ("first", "second"):
-            order.append(step)
-            asyncio.get_running_loop().call_soon(order.append, "another")
-            yield
-        over.set()
+    def wake() -> None:
+        asyncio.get_running_loop().call_soon(lambda: seen.append(set(hub.offered())))
 
-    pump = Pump(Workbench(), (take,))
-    pump.put([])
-    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
-        running = tasks.create_task(pump.run())
-        await over.wait()
-        running.cancel()
-    assert order == ["first", "another", "second", "another"]
+    for group in snapshots:
+        hub.join(Envoy(group, "envoy-1"), "memory", whole=False, wake=wake)
+    await Offers(hub).offer(snapshots)
+    first, second = snapshots
+    assert seen == [{first}, {first, second}]
 
 
 def test_a_publisher_forgets_a_type_that_has_no_resources_any_more() -> None:
@@ -220,7 +216,7 @@ async def pumping(folder: Path, hub: Hub) -> AsyncIterator[asyncio.Queue[Outcome
     """Serve a folder to a hub, as `legation up` does."""
     outcomes: asyncio.Queue[Outcome] = asyncio.Queue()
     offers = Offers(hub)
-    pump = Pump(Workbench(), (lambda outcome: offers.one_by_one(outcome.snapshots), outcomes.put_nowait))
+    pump = Pump(Workbench(), (lambda outcome: offers.offer(outcome.snapshots), outcomes.put_nowait))
 
     async def follow() -> None:
         async with aclosing(watch(folder)) as updates:

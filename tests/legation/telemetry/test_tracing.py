@@ -2,20 +2,25 @@
 
 import asyncio
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
+from legation.engine import Engine, Surroundings
+from legation.folder import Folder, read
 from legation.telemetry.otlp import Exporter
 from legation.telemetry.otlp_settings import Traces
 from legation.telemetry.tracing import MOST_OPEN, MOST_SPANS, PATIENCE, Span, Tracer
-from legation.workbench import Effort, Outcome
+from legation.workbench import Effort, Outcome, Workbench
 from tests.collector import attributes, collecting_over_http, is_whole, traced
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from tests.legation.running import free_port, legation_up
 from tests.looking import eventually
 from translator.names import Name, Ref
+from xds_server.hub import Hub, Seat
+from xds_server.messages import DeltaAsk
 from xds_server.report import Accepted, Arrived, Cause, Envoy, Rejected, Sent
 from xds_server.snapshot import CDS, LDS
 
@@ -198,6 +203,52 @@ async def test_what_is_left_at_the_end_is_sent() -> None:
 async def test_a_collector_that_refuses_is_named_once() -> None:
     _, [said] = await exported(503)
     assert (said["event"], said["why"]) == ("traces are not taken", "HTTP 503")
+
+
+class Visit:
+    """An Envoy that takes all there is for it as soon as others have their turn."""
+
+    def __init__(self, hub: Hub, group: str) -> None:
+        """Ask for listeners."""
+        self._hub = hub
+        self.heard_at: list[frozenset[str]] = []  # who else was offered something then
+        seat = hub.join(Envoy(group, "one"), "memory", whole=False, wake=self._wake)
+        assert isinstance(seat, Seat)
+        self._seat = seat
+        hub.receive(seat, DeltaAsk(LDS))
+
+    def _wake(self) -> None:
+        asyncio.get_running_loop().call_soon(self._take)
+
+    def _take(self) -> None:
+        while (response := self._hub.next(self._seat)) is not None:
+            self.heard_at.append(frozenset(self._hub.offered()))
+            self._hub.sent(self._seat, response, 100)
+            self._hub.receive(self._seat, DeltaAsk(LDS, nonce=response.nonce))
+
+
+async def test_what_is_heard_before_every_gateway_was_offered_to_is_part_of_the_trace() -> None:
+    folder, spans = Folder(), list[Any]()
+    gateways = (gateway(name, 80) for name in ("edge", "inner", "outer"))
+    folder.take("a.yaml", read(together(LEGATION_CLASS, *gateways), "a.yaml"))
+    async with collecting_over_http() as collector, asyncio.timeout(WITHIN), asyncio.TaskGroup() as tasks:
+        traces = Traces(f"http://127.0.0.1:{collector.port}/v1/traces", {}, {})
+        engine = Engine(Workbench(), Surroundings(traces=traces))
+        visits = [Visit(engine.hub, f"infra/{name}") for name in ("edge", "inner", "outer")]
+        running = [tasks.create_task(work) for work in engine.work()]
+        engine.put(folder.changes(), received=monotonic())
+        while not any(span.name == "change" for span in spans):
+            spans.append((await collector.spans.get())[1])
+        for task in running:
+            task.cancel()
+    offered_to = sorted((at for visit in visits for at in visit.heard_at), key=len)
+    assert [len(at) for at in offered_to] == [1, 2, 3]
+    [publish] = (span for span in spans if span.name == "publish")
+    pushes = [span for span in spans if span.name == "push Listener"]
+    assert {attributes(push)["legation.gateway"] for push in pushes} == offered_to[-1]
+    assert all(push.start_time_unix_nano >= publish.end_time_unix_nano for push in pushes)
+    [change] = (span for span in spans if span.name == "change")
+    assert attributes(change)["legation.answer"] == "accepted"
 
 
 async def test_one_edit_of_a_file_is_one_trace_up_to_envoys_answer(
