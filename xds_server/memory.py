@@ -1,4 +1,4 @@
-"""What the Envoys of one group last accepted, kept a little longer than it is offered, and what is new."""
+"""What the Envoys of one group last accepted, kept a little longer than it is offered, and may wait for."""
 
 from collections.abc import Iterable, Mapping
 
@@ -18,7 +18,7 @@ class Memory:
         self._good: dict[tuple[str, str], Entry] = {}
         self._offered: Snapshot | None = None
         self._gone: Lately[tuple[str, str], None] = Lately(KEPT_AFTER_REMOVAL)
-        self._changed: Lately[tuple[str, str], None] = Lately(YOUNG)  # clusters and listeners
+        self._awaited: Lately[tuple[str, str], None] = Lately(YOUNG)  # by what has changed
         self._emptied: Lately[str, Entry] = Lately(KEPT_AFTER_REMOVAL)  # endpoints as they were
 
     def accept(self, entries: Iterable[Entry]) -> None:
@@ -34,7 +34,7 @@ class Memory:
 
     def follow(self, snapshot: Snapshot, changed: Mapping[str, Iterable[str]], now: float) -> None:
         """Note what has left the offer and what is new in it, and let go of what was so long ago."""
-        self._note_young(changed, now)
+        self._note_awaited(snapshot, changed, now)
         self._note_emptied(snapshot, changed.get(EDS, ()), now)
         self._offered = snapshot
         for type_url, names in changed.items():
@@ -47,13 +47,18 @@ class Memory:
         for key in self._gone.forget(now):
             self._good.pop(key, None)
 
-    def _note_young(self, changed: Mapping[str, Iterable[str]], now: float) -> None:
-        """Take nothing of a first offer for new: it may be that of a server that came again."""
+    def _note_awaited(self, snapshot: Snapshot, changed: Mapping[str, Iterable[str]], now: float) -> None:
+        """Take nothing of a first offer for new: it may be that of a server that came again.
+
+        What changes counts as it was, too: who refuses what it is now stays with that, or is given it.
+        """
         if self._offered is None:
             return
         for key in [(type_url, name) for type_url in PARENTS for name in changed.get(type_url, ())]:
-            self._changed.note(key, None, now)
-        self._changed.forget(now)
+            for parent in (self.good(*key), self._offered.find(*key), snapshot.find(*key)):
+                for child in parent.resource.children if parent else ():
+                    self._awaited.note(child, None, now)
+        self._awaited.forget(now)
 
     def _note_emptied(self, snapshot: Snapshot, names: Iterable[str], now: float) -> None:
         self._emptied.forget(now)
@@ -67,12 +72,10 @@ class Memory:
         """Endpoints as they were before there were none, if that is not long ago."""
         return self._emptied.get(name)
 
-    def young(self, type_url: str, versions: Mapping[str, str], now: float) -> list[Entry]:
-        """Name the clusters or listeners that changed lately and are held as they are offered."""
-        self._changed.forget(now)
-        held = [name for kind, name in self._changed if kind == type_url and name in versions]
-        offered = [self._offered.find(type_url, name) for name in held] if self._offered else []
-        return [each for each in offered if each is not None and each.version == versions[each.name]]
+    def awaited(self, type_url: str, now: float) -> frozenset[str]:
+        """Name what clusters or listeners that changed lately may wait for where a stream ended."""
+        self._awaited.forget(now)
+        return frozenset(name for kind, name in self._awaited if kind == type_url)
 
     def left_behind(self, type_url: str) -> dict[str, Entry]:
         """Removed clusters and endpoints that the routes of a returning client may still need."""

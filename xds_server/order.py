@@ -1,10 +1,12 @@
 """Make before break: what may be sent now, what waits for an answer, and what may be withdrawn."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
+from math import inf
 
 from msgspec import Struct
 
+from xds_server.messages import Ask, DeltaAsk
 from xds_server.session import Change, Session, Verdict
 from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Entry, Resource, Snapshot, no_endpoints
 
@@ -38,6 +40,8 @@ class Order:
         self.sessions = sessions
         self.patience = patience
         self.warming: dict[str, str] = {}  # cluster -> the endpoints that must follow it
+        self.awaited: frozenset[str] = frozenset()  # endpoints, perhaps, by clusters of an earlier stream
+        self.heard_since = inf  # the first request
         self.arriving: dict[tuple[str, str], float] = {}
         self.leaving: dict[tuple[str, str], Leaving] = {}
 
@@ -52,17 +56,20 @@ class Order:
             for entry in change.updates.values():
                 self._owe_children(entry)
 
-    def came_with(self, parents: Iterable[Entry]) -> None:
-        """Send after these what must follow them: an earlier stream may have ended before it could."""
-        for entry in parents:
-            self._owe_children(entry)
+    def opened(self, ask: Ask | DeltaAsk, awaited: frozenset[str], now: float) -> None:
+        """Send once more what may be waited for: an earlier stream may have ended before it came."""
+        self.heard_since = min(self.heard_since, now)
+        if isinstance(ask, DeltaAsk):
+            for name in awaited.intersection(ask.versions):
+                self.sessions[ask.type_url].owe(name)
+        if ask.type_url == EDS:
+            self.awaited = awaited
 
     def _owe_children(self, parent: Entry) -> None:
-        for secret in parent.resource.secrets:
-            self.sessions[SDS].owe(secret)
+        for type_url, name in parent.resource.children:
+            self.sessions[type_url].owe(name)
         if parent.resource.endpoints is not None:
             self.warming[parent.name] = parent.resource.endpoints
-            self.sessions[EDS].owe(parent.resource.endpoints)
 
     def answered(self, type_url: str, verdict: Verdict) -> None:
         """A cluster is warm when its endpoints were taken after it; a refused one is not waited for."""
@@ -96,14 +103,14 @@ class Moment:
         self._order = order
         self._snapshot = snapshot
         self._now = now
-        self._uses: dict[str, frozenset[str | None] | None] = {}
+        self._uses: dict[str, frozenset[str | None]] = {}
 
     def may_arrive(self, entry: Entry) -> bool:
         """Traffic may be sent where every cluster is known to be taken and warm, or waited for in vain.
 
         That nobody is left somewhere may be said when traffic that is led away from there has gone.
         """
-        if entry.leads_to_nobody and self._hears_more_before(entry):
+        if self._hears_more_before(entry):
             return False
         if not (self._leads_too_soon(entry) or self._empties_too_soon(entry)):
             return True
@@ -111,8 +118,13 @@ class Moment:
         return self._over((entry.type_url, entry.name), since, since + self._order.patience.hold)
 
     def _hears_more_before(self, entry: Entry) -> bool:
-        """Whether a client that came back may soon say by what it sends traffic; it need not have any."""
-        return self._is_unheard and not self._reached(self._since(entry) + self._order.patience.grace)
+        """Whether a client that came back may soon say what it has; it need not have any."""
+        is_unheard = (
+            self._is_unheard_on_traffic
+            if entry.leads_to_nobody
+            else bool(entry.resource.targets) and self._is_unheard_on_clusters
+        )
+        return is_unheard and not self._reached(self._order.heard_since + self._order.patience.grace)
 
     def _since(self, entry: Entry) -> float:
         return self._order.arriving.setdefault((entry.type_url, entry.name), self._now)
@@ -129,8 +141,7 @@ class Moment:
             return True
         key, patience = (type_url, name), self._order.patience
         waits = self._order.leaving.get(key, Leaving(self._now))
-        used = self._used(type_url)
-        if used is None or name in used:
+        if self._may_be_used(type_url, name):
             self._order.leaving[key] = Leaving(waits.since)
             return self._over(key, waits.since, waits.since + patience.hold + patience.grace)
         free_since = self._now if waits.free_since is None else waits.free_since
@@ -139,8 +150,10 @@ class Moment:
 
     def stand_in(self, type_url: str, name: str) -> Entry | None:
         """No endpoints, for a cluster that left the offer and that the client still waits to see warm."""
-        used = self._used(EDS) if type_url == EDS else None
-        return no_endpoints(name) if used is not None and name in used else None
+        if type_url != EDS:
+            return None
+        is_waited_for = name in self._order.awaited or name in self._used(EDS)
+        return no_endpoints(name) if is_waited_for else None
 
     def _over(self, key: tuple[str, str], since: float, end: float) -> bool:
         if self._reached(end):
@@ -163,9 +176,19 @@ class Moment:
         return frozenset(name for name in open_ if self._snapshot.find(CDS, name) is not None)
 
     @cached_property
-    def _is_unheard(self) -> bool:
+    def _is_unheard_on_traffic(self) -> bool:
         sessions = self._order.sessions
-        return sessions[CDS].returned and not all(sessions[user].opened for user in SENDS_TRAFFIC)
+        return self._is_back and not all(sessions[user].opened for user in SENDS_TRAFFIC)
+
+    @cached_property
+    def _is_unheard_on_clusters(self) -> bool:
+        """Whether it may have some, of which Envoy says nothing while one of them is cold."""
+        sessions = self._order.sessions
+        return not sessions[CDS].opened and (self._is_back or sessions[EDS].opened)
+
+    @cached_property
+    def _is_back(self) -> bool:
+        return any(session.returned for session in self._order.sessions.values())
 
     @cached_property
     def _is_strange(self) -> bool:
@@ -191,17 +214,19 @@ class Moment:
                 if entry.name in unsettled and (offered is None or offered.version != entry.version):
                     yield entry
 
-    def _used(self, type_url: str) -> frozenset[str | None] | None:
+    def _may_be_used(self, type_url: str, name: str) -> bool:
+        if any(session.estranged for session in self._users(type_url)):
+            return True
+        is_awaited = type_url == EDS and name in self._order.awaited and self._is_unheard_on_clusters
+        return is_awaited or name in self._used(type_url)
+
+    def _used(self, type_url: str) -> frozenset[str | None]:
+        """Names that the client may be using now, by what is known of it."""
         if type_url not in self._uses:
-            self._uses[type_url] = self._look_up_uses(type_url)
+            uses = USES[type_url]
+            held = (entry for session in self._users(type_url) for entry in session.perhaps_held())
+            self._uses[type_url] = frozenset(name for entry in held for name in uses(entry.resource))
         return self._uses[type_url]
 
-    def _look_up_uses(self, type_url: str) -> frozenset[str | None] | None:
-        """Names that the client may be using now; None when it may be using any."""
-        users = [self._order.sessions[user] for user in USED_BY[type_url]]
-        if any(session.estranged for session in users):
-            return None
-        uses = USES[type_url]
-        return frozenset(
-            name for session in users for entry in session.perhaps_held() for name in uses(entry.resource)
-        )
+    def _users(self, type_url: str) -> list[Session]:
+        return [self._order.sessions[user] for user in USED_BY[type_url]]

@@ -201,6 +201,11 @@ class Session:
 
     def plan(self, snapshot: Snapshot, gate: Gate) -> Change | None:
         """What the next response should bring, if there should be one."""
+        change = self._news(snapshot, gate)
+        is_all_news = self._estranged and self._deletes_by_absence
+        return self._with_all(change) if change is not None and is_all_news else change
+
+    def _news(self, snapshot: Snapshot, gate: Gate) -> Change | None:
         if self._estranged and not self._sent_once:
             self._recall(self._memory.left_behind(self.type_url))
         while self._groups:
@@ -213,6 +218,13 @@ class Session:
         if change.updates or change.removed:
             return change
         return change if self._owes_answer and not self._waiting(change, snapshot) else None
+
+    def _with_all(self, change: Change) -> Change:
+        """The same for a client that may have anything of the full set in another version."""
+        moot = change.removed | self._suspects.keys()
+        kept = {name: each for name, each in self._known().items() if name not in moot}
+        for_now = change.for_now | (self._pending & kept.keys() - change.updates.keys())
+        return Change({**kept, **change.updates}, change.removed, for_now)
 
     def launch(self, change: Change, nonce: str) -> Response:
         """The response that brings a change; it is in flight until the client answers."""

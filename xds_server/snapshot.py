@@ -37,6 +37,12 @@ class Resource(Struct, frozen=True):
     secrets: tuple[str, ...] = ()
     endpoints: str | None = None
 
+    @property
+    def children(self) -> list[tuple[str, str]]:
+        """What it waits for when it comes, by type and name."""
+        secrets = [(SDS, name) for name in self.secrets]
+        return secrets if self.endpoints is None else [(EDS, self.endpoints), *secrets]
+
 
 class Entry(Struct, frozen=True, eq=False, dict=True):
     """A resource under its name; version and wire form are made once, for however many Envoys."""

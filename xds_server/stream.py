@@ -43,8 +43,8 @@ class Stream:
         session = self._session(ask.type_url)
         if session is None:
             return
-        if isinstance(ask, DeltaAsk) and not session.opened:
-            self._order.came_with(self._memory.young(ask.type_url, ask.versions, now))
+        if not session.opened:
+            self._order.opened(ask, self._memory.awaited(ask.type_url, now), now)
         verdict = session.receive(ask, self.snapshot)
         if verdict is not None:
             self._order.answered(ask.type_url, verdict)

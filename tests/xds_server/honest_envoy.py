@@ -76,7 +76,7 @@ class HonestEnvoy:
         self.changed_at: dict[str, float] = {}  # clusters
         self.emptied_at: dict[str, float] = {}  # endpoints
         self.came_at = 0.0
-        self.given_up: set[str] = set()  # endpoints of which it was told before it had said how it uses them
+        self.given_up: set[str] = set()  # of which it was told before it had said all that it has
         self.reports = reports
         self.seat: Seat | None = None
         self.inbox: deque[tuple[Response, Snapshot | None]] = deque()  # with what was offered when it left
@@ -115,10 +115,17 @@ class HonestEnvoy:
 
     def send_one(self) -> bool:
         """Let one request reach the server."""
-        if self.seat is None or not self.outbox:
+        said = next((each for each in self.outbox if not self._keeps_to_itself(each)), None)
+        if self.seat is None or said is None:
             return False
-        assert self.hub.receive(self.seat, self.outbox.popleft()) is None
+        self.outbox.remove(said)
+        assert self.hub.receive(self.seat, said) is None
         return True
+
+    def _keeps_to_itself(self, ask: Ask | DeltaAsk) -> bool:
+        """Say whether this waits: while a cluster is cold, Envoy says nothing about clusters."""
+        cold = {name for name, each in self.warming.items() if each.resource.endpoints}
+        return ask.type_url == CDS and not cold <= self.interrupted
 
     def fetch_one(self) -> bool:
         """Let the server put one response on the wire."""
@@ -136,7 +143,7 @@ class HonestEnvoy:
         return True
 
     def _kept_silent(self) -> bool:
-        unsaid = any(ask.type_url in SENDS_TRAFFIC and not ask.nonce for ask in self.outbox)
+        unsaid = any(ask.type_url in (CDS, *SENDS_TRAFFIC) and not ask.nonce for ask in self.outbox)
         return unsaid and self.hub.clock() >= self.came_at + PATIENCE.grace
 
     def take_one(self) -> bool:
@@ -214,7 +221,7 @@ class HonestEnvoy:
         for target in entry.resource.targets:
             desired = offered.find(CDS, target) if offered else None
             excused = desired is None or BAD in desired.resource.body or target in self.interrupted
-            if not excused and not self._overdue(entry.type_url, entry.name):
+            if not (excused or entry.name in self.given_up or self._overdue(entry.type_url, entry.name)):
                 if target not in self.held[CDS]:
                     self.faults.append(f"{entry.name} leads to {target}, which is unknown")
                 elif target in self.warming:

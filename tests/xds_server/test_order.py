@@ -277,6 +277,29 @@ def test_a_returning_client_keeps_old_clusters_until_its_routes_are_current() ->
 
 
 @pytest.mark.rule(37)
+@BOTH
+@TRAFFIC
+def test_a_returning_client_is_heard_for_some_time_on_its_clusters_before_it_is_led_to_new_ones(
+    *, whole: bool, kind: str
+) -> None:
+    server = Server()
+    server.publish({**offer(kind, "c1", clusters={"c1": cluster("v1", "e1")})})
+    client = server.connect(whole=whole)
+    client.want(EDS, "e1")
+    assert client.want(kind, "way") == []
+    assert client.seat.stream.wake_at == server.clock.now + GRACE
+    [made] = client.want(CDS)
+    assert made.type_url == CDS
+    client.leave()
+    static = server.connect(whole=whole)
+    static.want(EDS, "e1")
+    assert static.want(kind, "way") == static.hear_after(GRACE - 1) == []
+    [led] = static.hear_after(1)
+    assert led.type_url == kind
+    assert [each for each in server.reports if isinstance(each, Overdue)] == []
+
+
+@pytest.mark.rule(37)
 def test_a_returning_client_that_takes_full_sets_keeps_them_too() -> None:
     server = Server()
     old = {CDS: {"c1": cluster("v1", "e1")}, EDS: {"e1": plain("v1")}, RDS: {"way": table("v1", "c1")}}
@@ -318,17 +341,23 @@ def test_endpoints_follow_their_changed_cluster_although_they_did_not_change(*, 
 @pytest.mark.rule(40)
 @pytest.mark.rule(41)
 @pytest.mark.parametrize("parent", [CDS, LDS], ids=["cluster", "listener"])
-def test_a_client_that_was_lost_after_a_change_gets_what_follows_it_when_it_comes_back(parent: str) -> None:
-    def said_by(version: str) -> Offer:
-        made = Resource(version.encode(), secrets=("s",), endpoints="e" if parent == CDS else None)
-        return {parent: {"x": made}, EDS: {"e": plain("here")}, SDS: {"s": plain("s")}}
+@pytest.mark.parametrize("then", ["v2", "v3", None], ids=["stays", "changes again", "goes"])
+def test_a_client_that_was_lost_after_a_change_gets_what_follows_it_before_it_says_what_it_has(
+    parent: str, then: str | None
+) -> None:
+    waits_for = [(EDS, ["e"]), (SDS, ["s"])] if parent == CDS else [(SDS, ["s"])]
+
+    def said_by(version: str | None) -> Offer:
+        made = Resource(f"{version}".encode(), secrets=("s",), endpoints="e" if parent == CDS else None)
+        return {parent: {"x": made} if version else {}, EDS: {"e": plain("here")}, SDS: {"s": plain("s")}}
 
     def comes_back() -> list[tuple[str, list[str]]]:
-        returned, kinds = server.connect(whole=False), (parent, EDS, SDS)
-        offered = server.hub.snapshot(GROUP)
+        returned, offered = server.connect(whole=False), server.hub.snapshot(GROUP)
         assert offered is not None
-        had = {kind: {name: each.version for name, each in offered.entries[kind].items()} for kind in kinds}
-        heard = [returned.change(kind, tuple(had[kind]), versions=had[kind]) for kind in kinds]
+        had = {
+            kind: {name: each.version for name, each in offered.entries[kind].items()} for kind in (EDS, SDS)
+        }
+        heard = [returned.change(kind, tuple(names), versions=names) for kind, names in had.items()]
         return said([each for some in heard for each in some])
 
     server = Server()
@@ -337,9 +366,58 @@ def test_a_client_that_was_lost_after_a_change_gets_what_follows_it_when_it_come
     changed = client.publish(said_by("v2"))
     assert changed[0].type_url == parent
     client.leave()
-    assert comes_back() == ([(EDS, ["e"])] if parent == CDS else []) + [(SDS, ["s"])]
+    server.publish(said_by(then))
+    assert comes_back() == waits_for
     server.clock.now += YOUNG
     assert comes_back() == []
+
+
+@pytest.mark.rule(40)
+def test_endpoints_that_left_the_offer_follow_a_cluster_of_an_earlier_stream_as_they_were() -> None:
+    server = Server()
+    first = {CDS: {"c": cluster("v1", "e")}, EDS: {"e": plain("here")}}
+    client = settled(server, first, whole=False)
+    held = client.seat.stream.holdings()[EDS]
+    client.publish({**first, CDS: {"c": cluster("v2", "e")}})
+    client.leave()
+    server.publish({CDS: {}})
+    [kept] = server.connect(whole=False).change(EDS, ("e",), versions=held)
+    assert (bodies(kept), kept.removed) == ({"e": "here"}, ())
+
+
+@pytest.mark.rule(40)
+def test_what_follows_a_last_good_cluster_is_sent_once_more_to_who_was_lost_after_it_was_given_again() -> (
+    None
+):
+    server = Server()
+    others: Offer = {CDS: {"other": cluster("v1", "e")}, EDS: {"e": plain("here")}}
+    client = settled(server, {**others, CDS: {**others[CDS], "c": cluster("good", "e")}}, whole=False)
+    client.publish(others)
+    client.take_all(client.hear_after(GRACE))
+    server.clock.now += YOUNG
+    [bad] = client.publish({**others, CDS: {**others[CDS], "c": cluster("bad")}})
+    good, _endpoints = client.nack(bad, "no")
+    assert bodies(good) == {"c": cluster("good", "e").body.decode()}
+    held = client.seat.stream.holdings()[EDS]
+    client.leave()
+    assert said(server.connect(whole=False).change(EDS, ("e",), versions=held)) == [(EDS, ["e"])]
+
+
+@pytest.mark.rule(40)
+def test_a_returning_client_gets_what_follows_the_last_good_cluster_that_it_is_given_again() -> None:
+    def said_by(version: str) -> Offer:
+        return {CDS: {"c": cluster(version, "e")}, EDS: {"e": plain("here")}}
+
+    server = Server()
+    client = settled(server, said_by("good"), whole=True)
+    client.publish(said_by("never answered"))
+    client.leave()
+    server.publish(said_by("bad"))
+    returned = server.connect(whole=True)
+    returned.take_all(returned.ask(EDS, "e", version="old"))
+    bad, endpoints = returned.ask(CDS, version="old")
+    returned.ack(endpoints)
+    assert said(returned.nack(bad, "no")) == [(CDS, ["c"]), (EDS, ["e"])]
 
 
 @pytest.mark.rule(40)
@@ -450,6 +528,53 @@ def test_a_cluster_that_left_before_its_endpoints_came_is_told_that_it_has_none(
     fresh.take_all(fresh.want(CDS))
     fresh.publish({CDS: {}})
     [none] = fresh.want(EDS, "e")
+    assert bodies(none) == {"e": "\n\x01e"}
+
+
+@pytest.mark.rule(43)
+@BOTH
+@pytest.mark.parametrize("then", [ONE, {}], ids=["is replaced", "goes"])
+def test_a_cluster_that_waits_since_an_earlier_stream_is_told_that_it_has_none(
+    *, whole: bool, then: Mapping[str, Resource]
+) -> None:
+    server = Server()
+    client = settled(server, {CDS: {}}, whole=whole)
+    [_made] = client.publish({CDS: {"c1": cluster("v1", "e")}})
+    client.leave()
+    server.publish({CDS: then})
+    returned = server.connect(whole=whole)
+    [none] = returned.want(EDS, "e", "nobody")
+    assert bodies(none) == {"e": "\n\x01e"}
+    assert returned.ack(none) == []
+
+
+@pytest.mark.rule(40)
+def test_a_returning_client_gets_what_follows_a_cluster_that_it_is_left_for_some_time() -> None:
+    server = Server()
+    client = settled(server, {CDS: {"c": cluster("v1", "e")}, EDS: {"e": plain("here")}}, whole=True)
+    client.publish({CDS: {"c": cluster("never answered", "e")}, EDS: {"e": plain("here")}})
+    client.leave()
+    server.publish({CDS: {}, EDS: {"e": plain("here")}})
+    returned = server.connect(whole=True)
+    returned.take_all(returned.ask(EDS, "e", version="old"))
+    left, endpoints = returned.ask(CDS, version="old")
+    assert bodies(left) == {"c": cluster("v1", "e").body.decode()}
+    assert said([endpoints]) == [(EDS, ["e"])]
+    returned.take_all([left, endpoints])
+    [gone] = returned.hear_after(HOLD + GRACE)
+    assert (gone.type_url, names(gone)) == (CDS, [])
+
+
+@pytest.mark.rule(43)
+def test_a_cluster_that_a_returning_client_is_given_once_more_is_told_that_it_has_none() -> None:
+    server = Server()
+    settled(server, {CDS: {"c": cluster("v1", "e")}}, whole=True).leave()
+    server.publish({CDS: {}})
+    server.clock.now += YOUNG
+    returned = server.connect(whole=True)
+    [given] = returned.ask(CDS, version="old")
+    assert names(given) == ["c"]
+    [none] = returned.ask(EDS, "e")
     assert bodies(none) == {"e": "\n\x01e"}
 
 

@@ -110,17 +110,25 @@ def offer(target: str, clusters: dict[str, Resource], assignments: dict[str, Res
     }
 
 
+class StreamLostError(Exception):
+    """Ends a stream when a test says so."""
+
+
 class Plane:
     """A control plane, and what its Envoy said."""
 
     def __init__(self) -> None:
         self.reports: list[Report] = []
         self.hub = Hub(self._told, patience=Patience(hold=10.0, grace=0.3))
+        self.loses: str | None = None  # the type of which the next response is lost, and the stream with it
         self._news = asyncio.Event()
 
     def _told(self, report: Report) -> None:
         self.reports.append(report)
         self._news.set()
+        if isinstance(report, Sent) and report.type_url == self.loses:
+            self.loses = None
+            raise StreamLostError
 
     def publish(self, offered: Offer) -> Snapshot:
         """Offer something new."""
@@ -229,6 +237,25 @@ async def test_one_bad_cluster_is_found_and_the_others_go_live(
             await plane.taken(wanted)
         refused = [report for report in plane.reports if isinstance(report, Rejected) and report.isolated]
         assert [set(report.versions) for report in refused] == [{"bad"}]
+        assert [each.failed for each in traffic] == [{}, {}]
+
+
+@pytest.mark.rule(40)
+async def test_a_cluster_whose_endpoints_were_lost_with_the_stream_is_warm_when_envoy_is_back(
+    tmp_path: Path,
+) -> None:
+    plane, socket = Plane(), tmp_path / "xds"
+    async with backend("a") as a, serving(plane.hub, [Address(f"unix:{socket}")], TERMS):
+        assigned = {"e1": endpoints("e1", a)}
+        plane.publish(offer("c1", {"c1": cluster("c1", "e1")}, assigned))
+        async with envoy_and_traffic(socket, "DELTA_GRPC") as (envoy, traffic):
+            await all_say(traffic, "200 a")
+            plane.loses = EDS
+            await plane.taken(plane.publish(offer("c1", {"c1": cluster("c1", "e1", seconds=4)}, assigned)))
+            stats = await envoy.stats("cluster.c1.")
+        assert stats["cluster.c1.init_fetch_timeout"] == 0  # else Envoy had helped itself after 15 s
+        sent = [each for each in plane.reports if isinstance(each, Sent) and each.resources]
+        assert [each.type_url for each in sent if each.type_url in (CDS, EDS)] == [CDS, EDS, CDS, EDS, EDS]
         assert [each.failed for each in traffic] == [{}, {}]
 
 
