@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from legation.change import Put
 from legation.manifests import Loaded, Place, Problem, read_manifests
+from legation.turns import give_way
 from translator.names import Name, Ref
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.kinds import KINDS, Object, kind_of, name_of
@@ -122,6 +123,7 @@ class Folder:
         self._due |= before.keys() | objects.keys()
 
     def _change(self, key: Key) -> Iterable[Put]:
+        give_way()
         kind, name = key
         before = self._told.pop(key, None)
         paths = self._paths.get(key)

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock, get_ident
-from time import monotonic, sleep
+from time import monotonic
 from typing import TypeVar
 
 from legation.collection import undisturbed
@@ -19,7 +19,6 @@ T = TypeVar("T")
 
 SWITCH = 0.0005  # seconds; by itself Python gives ten times as many, and an Envoy's message needs several
 SHARE = 0.005  # seconds for which a thread has the floor while others want it
-LOOK = 0.0005  # seconds between two looks whether the event loop is done
 LONGEST = 0.05  # seconds for which a thread waits for the event loop at once
 
 
@@ -42,6 +41,7 @@ class Floor:
         self._guard = Lock()
         self._holder: int | None = None
         self._waiting: deque[Lock] = deque()
+        self._pause: Lock | None = None  # of who waits for the turn of the event loop
         self._until = 0.0
         self._again = 0.0
 
@@ -68,13 +68,21 @@ class Floor:
         elif now >= self._again and self.turn() is not None and self._holder == get_ident():
             self._wait(now)
 
+    def turn_is_over(self) -> None:
+        """Have who waits for the event loop go on."""
+        if (pause := self._pause) is not None:
+            self._pause = None
+            pause.release()
+
     def _wait(self, began: float) -> None:
-        """Wait for the turn that the event loop is at, and work for as long afterwards."""
-        turn = self.turn()
-        now = began
-        while now - began < LONGEST and turn is not None and self.turn() == turn:
-            sleep(LOOK)
-            now = monotonic()
+        """Wait until the turn is over that the event loop is at, and work for as long afterwards."""
+        pause = Lock()
+        pause.acquire()
+        self._pause = pause
+        if self.turn() is not None:  # still, now that its end would be told
+            pause.acquire(timeout=LONGEST)
+        self._pause = None
+        now = monotonic()
         self._again = now + (now - began)
 
     def _take(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from msgspec import Struct
 
 T = TypeVar("T")
-SLICE = 0.005  # seconds after which no more is begun
+SLICE = 0.003  # seconds after which no more is begun
 
 
 class Piece(Struct, Generic[T], eq=False, frozen=True):

@@ -18,6 +18,7 @@ from msgspec import Struct
 from legation.change import Put
 from legation.proofs.changes import HopChange, Proved
 from legation.proofs.hops import Hop
+from legation.turns import give_way
 from translator.envoy.proofs import Grade, Proof
 from translator.names import Name, Ref
 from translator.objects.backend_tls_policy import BackendTLSPolicy
@@ -189,6 +190,7 @@ def _first(refs: Iterable[Ref]) -> frozenset[Ref]:
 
 
 def _changed(world: World, hop: HopChange, why: Cause, because: tuple[Edit, ...], at: datetime) -> Changed:
+    give_way()
     said = hop.after or hop.before
     assert said is not None, f"{hop.cluster} neither was nor is"
     word = _word(*(each.proof for each in (hop.after, hop.before) if each))

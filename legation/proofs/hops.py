@@ -7,6 +7,7 @@ from types import MappingProxyType
 import msgspec
 from msgspec import Struct
 
+from legation.turns import give_way
 from translator.envoy.clusters import REFUSED
 from translator.envoy.proofs import WORST_FIRST, Grade, Proof, is_weak, proof
 from xds_server.snapshot import CDS, Snapshot
@@ -50,12 +51,13 @@ def audited(snapshots: Mapping[str, Snapshot]) -> tuple[Hop, ...]:
 
 def degraded(snapshots: Mapping[str, Snapshot]) -> Counter[tuple[str, str]]:
     """Count weak hops by Gateway and by who asks for it; names tell which clusters have to be read at all."""
-    return Counter(
-        (group, found.policy or found.backend)
-        for group, snapshot in snapshots.items()
-        for name, entry in snapshot.entries[CDS].items()
-        if is_weak(name) and (found := proof(entry.resource.body)).grade in WEAK
-    )
+    counted = Counter[tuple[str, str]]()
+    for group, snapshot in snapshots.items():
+        give_way()
+        for name, entry in snapshot.entries[CDS].items():
+            if is_weak(name) and (found := proof(entry.resource.body)).grade in WEAK:
+                counted[group, found.policy or found.backend] += 1
+    return counted
 
 
 def as_json(hops: tuple[Hop, ...]) -> bytes:

@@ -21,7 +21,7 @@ from legation.telemetry.rations import Bucket, Ration
 from legation.turns import FLOOR, nobody
 
 BEAT = 0.01  # seconds between two looks; what is no stall before it is over is seen while it goes on
-CLOSE = 0.002  # and while another thread computes, which may keep the interpreter
+CLOSE = 0.005  # and while another thread computes, which may keep the interpreter
 PERIOD = 0.05  # seconds of which the longest delay is counted, beside each stall
 STALL = 0.02  # seconds; what takes longer is worth a line
 SAID = Ration(at_once=3, every=60.0)
@@ -77,6 +77,7 @@ class Pulse:
         def select(timeout: float | None = None) -> list[object]:
             asked = monotonic()
             self._over(asked)
+            FLOOR.turn_is_over()
             events = wait(timeout)
             now = monotonic()
             due = now if timeout is None else min(now, asked + max(timeout, 0.0))

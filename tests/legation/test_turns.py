@@ -4,11 +4,11 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain, repeat
 from time import monotonic
 
 import pytest
 
+from legation import turns
 from legation.turns import LONGEST, SWITCH, Floor, give_way_soon
 
 SOON = 10.0  # seconds within which another thread does anything
@@ -76,22 +76,39 @@ def test_who_wants_the_floor_has_it_before_the_other_is_done() -> None:
     assert floor.is_free
 
 
-def test_the_event_loop_ends_its_turn_first() -> None:
-    floor, loop = Floor(), Loop(looks=5)
-    floor.turn = loop.turn
-    with floor.taken():
-        floor.give_way()
-    assert loop.looked == 6
+def test_who_waits_goes_on_when_the_turn_of_the_event_loop_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "LONGEST", SOON)
+    floor, looked = Floor(), threading.Event()
+    over = list[bool]()
 
+    def turn() -> float:
+        looked.set()
+        return 1.0
 
-def test_another_turn_of_the_event_loop_is_not_waited_for() -> None:
-    floor, turns = Floor(), chain((1.0, 1.0, 1.0), repeat(2.0))
-    floor.turn = lambda: next(turns)
+    def end() -> None:
+        looked.wait(SOON)
+        while not over:  # whoever waits may not have begun to
+            floor.turn_is_over()
+
+    floor.turn = turn
+    loop = threading.Thread(target=end)
+    loop.start()
     began = monotonic()
     with floor.taken():
         floor.give_way()
-    assert next(turns) == 2.0
     assert monotonic() - began < SOON
+    over.append(True)
+    loop.join(SOON)
+
+
+def test_a_turn_that_ends_meanwhile_is_not_waited_for() -> None:
+    floor, loop = Floor(), Loop(looks=1)
+    floor.turn = loop.turn
+    began = monotonic()
+    with floor.taken():
+        floor.give_way()
+    assert loop.looked == 2
+    assert monotonic() - began < LONGEST
 
 
 def test_a_turn_without_end_keeps_nobody_for_long_and_not_twice_at_once() -> None:
