@@ -170,14 +170,15 @@ class Session:
         self._ill |= culprits
         for name in culprits:
             self._refused.setdefault(name, set()).add(news[name].version)
-            self._suspects.pop(name, None)
+            if self._unless_refused(self._suspects.get(name)) is None:
+                self._suspects.pop(name, None)
         if self.type_url == SDS:  # Envoy keeps what it refuses, and would refuse all that refers to it
             self._due |= culprits & self.held.keys()
         if self._estranged:  # nothing of the full set may have been taken, removals included
             self._owes_answer = True
             self._recall({name: good for name in news if (good := self._last_good(name)) is not None})
         self._suspects.update((name, entry) for name, entry in news.items() if name not in culprits)
-        self._due |= change.updates.keys() - news.keys()
+        self._due |= (change.updates.keys() - news.keys()) | change.removed  # which may be gone, or not
         again = change.updates.keys() | change.removed
         self._pending |= self.subscription.among(again)
         return culprits

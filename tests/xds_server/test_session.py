@@ -187,6 +187,39 @@ def test_what_a_refused_response_may_have_brought_is_taken_back_when_it_is_not_w
     assert "c" in back.removed if not whole else "c" not in bodies(back)
 
 
+@pytest.mark.rule(23)
+@BOTH
+def test_what_a_refused_response_may_have_taken_away_is_given_back_when_it_is_wanted_again(
+    *, whole: bool
+) -> None:
+    server = Server()
+    first = {LDS: {"a": plain("v1"), "b": plain("v1")}}
+    server.publish(first)
+    client = server.connect(whole=whole)
+    client.take_all(client.want(LDS))
+    [bad] = client.publish({LDS: {"a": plain("bad")}})
+    server.publish(first)
+    [back] = client.nack(bad, BLAME.format("a"))
+    assert bodies(back)["b"] == "v1"
+
+
+@pytest.mark.rule(23)
+@BOTH
+def test_what_is_live_of_a_refused_response_is_taken_back_also_where_its_successor_is_refused(
+    *, whole: bool
+) -> None:
+    server = Server()
+    first = {LDS: {"a": plain("v1"), "b": plain("v1")}}
+    server.publish(first)
+    client = server.connect(whole=whole)
+    client.take_all(client.want(LDS))
+    [half_taken] = client.publish({LDS: {"a": plain("live"), "b": plain("bad")}})
+    server.publish({LDS: {"a": plain("bad"), "b": plain("bad")}})
+    [refused] = client.nack(half_taken, BLAME.format("b"))
+    [back] = client.nack(refused, BLAME.format("a"))
+    assert bodies(back)["a"] == "v1"
+
+
 @pytest.mark.rule(24)
 @pytest.mark.rule(66)
 @BOTH
