@@ -99,9 +99,12 @@ class Folder:
 
     def changes(self) -> tuple[Put, ...]:
         """Return what differs from what was returned before, by kind and name."""
-        changes = tuple(change for key in sorted(self._due, key=_place) for change in self._change(key))
+        due: dict[type, list[Name]] = {}
+        for kind, name in self._due:
+            due.setdefault(kind, []).append(name)
         self._due.clear()
-        return changes
+        in_order = ((kind, name) for kind in sorted(due, key=_kind) for name in sorted(due[kind]))
+        return tuple(change for key in in_order for change in self._change(key))
 
     def problems(self) -> tuple[Problem, ...]:
         """Return what is wrong with the files, by path; an object that two of them have is named in both."""
@@ -169,6 +172,5 @@ def _next(thing: Object) -> Object:
     return replace(thing, metadata=replace(thing.metadata, generation=thing.metadata.generation + 1))
 
 
-def _place(key: Key) -> tuple[str, Name]:
-    kind, name = key
-    return kind.__name__, name
+def _kind(kind: type) -> str:
+    return kind.__name__

@@ -17,7 +17,7 @@ from legation.peers import Others, alone
 from legation.proxies.handshakes import Handshakes, counted
 from legation.proxies.local import Proxy
 from legation.telling import RELEASE
-from legation.turns import give_way
+from legation.turns import give_way, pieces
 from legation.workbench import Outcome
 from legation.written_status import PENDING, Condition, Listener, read_status
 from translator.names import Name, Ref
@@ -29,6 +29,7 @@ from xds_server.snapshot import CDS, LDS
 Counters = Mapping[Name, Mapping[str, int]]  # Envoy's own, by Gateway
 NOTHING_COUNTED: Counters = MappingProxyType({})
 ROUTES = frozenset({"HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute"})
+POLICIES = frozenset({"BackendTLSPolicy"})
 
 
 class LastNack(Struct, frozen=True, rename="camel"):
@@ -171,12 +172,16 @@ class Standing:
         self, counters: Counters = NOTHING_COUNTED, envoys: Sequence[Connected] | None = None
     ) -> Overview:
         """Say everything at once."""
-        statuses = self.outcome.statuses
-        routes = tuple(_attached(ref, statuses[ref]) for ref in sorted(statuses) if ref.kind in ROUTES)
-        policies = (ref for ref in sorted(statuses) if ref.kind == "BackendTLSPolicy")
-        told = tuple(_attached(ref, statuses[ref]) for ref in policies)
+        names: dict[str, list[Name]] = {}
+        for ref in self.outcome.statuses:
+            names.setdefault(ref.kind, []).append(ref.name)
+        routes, policies = self._attached(names, ROUTES), self._attached(names, POLICIES)
         gateways, stale = self.gateways(counters, envoys), self.stale()
-        return Overview(RELEASE, self.ready, gateways, routes, told, self.found(), stale)
+        return Overview(RELEASE, self.ready, gateways, routes, policies, self.found(), stale)
+
+    def _attached(self, names: Mapping[str, list[Name]], kinds: frozenset[str]) -> tuple[Attached, ...]:
+        refs = (Ref(kind, name) for kind in sorted(names.keys() & kinds) for name in sorted(names[kind]))
+        return tuple(_attached(ref, self.outcome.statuses[ref]) for ref in refs)
 
     def _handshakes(self, gateway: Name, counters: Mapping[str, int]) -> tuple[Handshakes, ...]:
         snapshot = self.outcome.snapshots.get(str(gateway))
@@ -228,7 +233,10 @@ def _last_nack(rejections: Mapping[str, Mapping[str, Rejected]]) -> LastNack | N
 
 def as_json(overview: Overview) -> bytes:
     """Write it for machines."""
-    return msgspec.json.encode(overview)
+    lists = ("gateways", "routes", "policies", "findings")
+    return msgspec.json.encode(
+        structs.asdict(overview) | {name: pieces(getattr(overview, name)) for name in lists}
+    )
 
 
 def read_overview(written: bytes) -> Overview:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 import msgspec
 from msgspec import Struct
 
-from legation.turns import give_way
+from legation.turns import give_way, pieces
 from translator.envoy.clusters import REFUSED
 from translator.envoy.proofs import WORST_FIRST, Grade, Proof, is_weak, proof
 from xds_server.snapshot import CDS, Snapshot
@@ -62,7 +62,7 @@ def degraded(snapshots: Mapping[str, Snapshot]) -> Counter[tuple[str, str]]:
 
 def as_json(hops: tuple[Hop, ...]) -> bytes:
     """Write it for machines."""
-    return msgspec.json.encode(hops)
+    return msgspec.json.encode(pieces(hops))
 
 
 def read_hops(written: bytes) -> tuple[Hop, ...]:
