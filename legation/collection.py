@@ -8,6 +8,7 @@ refers to itself, so that what is replaced later still goes at once.
 import gc
 from collections.abc import Generator
 from contextlib import contextmanager
+from threading import Lock
 
 LARGE = 10_000  # objects; what is made beyond is taken to stay
 
@@ -17,16 +18,35 @@ def keep_what_is_there() -> None:
     gc.freeze()
 
 
-@contextmanager
-def undisturbed() -> Generator[None]:
-    """Collect nothing while the block runs, nor afterwards if somebody else's block is not over yet."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
+class Collector:
+    """The garbage collector, and how many want it to be still."""
+
+    def __init__(self) -> None:
+        """Begin with nobody."""
+        self._guard = Lock()
+        self._within = 0
+        self._was_on = False
+
+    @contextmanager
+    def still(self) -> Generator[None]:
+        """Collect nothing until the block ends, and those of others that began meanwhile."""
+        with self._guard:
+            self._within += 1
+            if self._within == 1:
+                self._was_on = gc.isenabled()
+                gc.disable()
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._within -= 1
+                if self._within == 0 and self._was_on:
+                    self._go_on()
+
+    def _go_on(self) -> None:
         if gc.get_count()[0] > LARGE:
             gc.freeze()
         gc.enable()
+
+
+undisturbed = Collector().still  # of one interpreter

@@ -104,6 +104,7 @@ class Moment:
         self._snapshot = snapshot
         self._now = now
         self._uses: dict[str, frozenset[str | None]] = {}
+        self._unknown: dict[str, bool] = {}
 
     def may_arrive(self, entry: Entry) -> bool:
         """Traffic may be sent where every cluster is known to be taken and warm, or waited for in vain.
@@ -215,10 +216,16 @@ class Moment:
                     yield entry
 
     def _may_be_used(self, type_url: str, name: str) -> bool:
-        if any(session.estranged for session in self._users(type_url)):
+        if self._is_unknown(type_url):
             return True
         is_awaited = type_url == EDS and name in self._order.awaited and self._is_unheard_on_clusters
         return is_awaited or name in self._used(type_url)
+
+    def _is_unknown(self, type_url: str) -> bool:
+        """Whether the client may be using any name, by what nobody knows of it."""
+        if type_url not in self._unknown:
+            self._unknown[type_url] = any(session.estranged for session in self._users(type_url))
+        return self._unknown[type_url]
 
     def _used(self, type_url: str) -> frozenset[str | None]:
         """Names that the client may be using now, by what is known of it."""

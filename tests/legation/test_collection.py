@@ -28,6 +28,16 @@ def test_who_begins_while_another_is_undisturbed_leaves_it_so() -> None:
     assert gc.isenabled()
 
 
+def test_who_ends_first_leaves_it_so_for_who_goes_on() -> None:
+    first, second = undisturbed(), undisturbed()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert not gc.isenabled()
+    second.__exit__(None, None, None)
+    assert gc.isenabled()
+
+
 def test_a_failure_inside_leaves_the_collector_as_it_was() -> None:
     with pytest.raises(KeyError), undisturbed():
         raise KeyError
