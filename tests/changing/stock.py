@@ -9,7 +9,8 @@ from typing import Protocol
 
 from tests.handshakes.manifests import Json
 
-LEADING = ("HTTPRoute", "Service")  # to others, in this order: these go before whatever they led to
+ROUTE = "HTTPRoute"
+LEADING = (ROUTE, "Service")  # to others, in this order: these go before whatever they led to
 
 Key = tuple[str, str, str]  # kind, namespace and name
 
@@ -40,11 +41,16 @@ class Stock:
             await self._put(key, _with_ports_of(self._there.get(key), each))
 
     async def tidy(self) -> None:
-        """Have no others."""
+        """Have no others; routes go before a Service has fewer ports."""
+        gone = sorted((key for key in reversed(self._there) if key not in self._wanted), key=_rank)
+        routes = [key for key in gone if key[0] == ROUTE]
+        await self._drop(routes)
         for key, each in self._wanted.items():
             await self._put(key, each)
-        gone = [key for key in reversed(self._there) if key not in self._wanted]
-        for key in sorted(gone, key=_rank):
+        await self._drop(gone[len(routes) :])
+
+    async def _drop(self, keys: Iterable[Key]) -> None:
+        for key in keys:
             await self._shelf.delete(self._there.pop(key))
 
     async def _put(self, key: Key, each: Json) -> None:
