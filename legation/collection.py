@@ -10,7 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from threading import Lock
 
-LARGE = 10_000  # objects; what is made beyond is taken to stay
+LARGE = 50_000  # objects; beyond, all is taken to stay; with fewer, what refers to itself would add up
 
 
 def keep_what_is_there() -> None:

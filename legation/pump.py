@@ -19,7 +19,7 @@ from legation.alarm import Alarm
 from legation.change import Put, Stated
 from legation.quarantined import Elsewhere
 from legation.telemetry.overtime import Running
-from legation.turns import computed, give_way
+from legation.turns import aside, give_way
 from legation.workbench import Batch, Change, Outcome, Workbench
 from translator.names import Ref
 from translator.objects.cluster_trust_bundle import ClusterTrustBundle
@@ -116,7 +116,7 @@ class Pump:
     async def _alone(self, work: Callable[[], T]) -> T:
         """Work in a thread while nobody else does; whoever is cancelled leaves when the thread has ended."""
         async with self._bench_is_free:
-            working = asyncio.ensure_future(asyncio.to_thread(computed, work))
+            working = asyncio.ensure_future(aside(work))
             try:
                 return await asyncio.shield(working)
             finally:

@@ -5,6 +5,7 @@ event loop, and several of them all but a few. So they have the floor one after 
 can while the event loop is at something.
 """
 
+import asyncio
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -121,6 +122,11 @@ def computed(work: Callable[[], T]) -> T:
     """Return what comes of work that may take long, on a thread beside the event loop."""
     with computing():
         return work()
+
+
+async def aside(work: Callable[[], T]) -> T:
+    """Have work that may take long done beside the event loop, and return what comes of it."""
+    return await asyncio.to_thread(computed, work)
 
 
 @contextmanager

@@ -1,6 +1,5 @@
 """What the page asks: maps, objects, Envoys and trust as JSON. Answered in a thread, and kept for a while."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
@@ -24,7 +23,7 @@ from legation.proofs.trust import as_json as trust_as_json
 from legation.proxies.handshakes import Handshakes
 from legation.standing import Counters, Envoy, LastNack, Process, Standing
 from legation.telling import RELEASE
-from legation.turns import computed
+from legation.turns import aside
 from translator.advice.everything import ASKED, answered
 from translator.names import Name, Ref
 from translator.world import World
@@ -184,9 +183,7 @@ class Maps:
         async def make() -> bytes:
             counters = await self._count()
             connected = await self._standing.connected()
-            return await asyncio.to_thread(
-                computed, partial(_envoys_now, self._standing.still(), connected, counters)
-            )
+            return await aside(partial(_envoys_now, self._standing.still(), connected, counters))
 
         return _answered(request, await self._envoys_now.answer(request.path, object(), make))
 
@@ -194,7 +191,7 @@ class Maps:
         snapshots = self._standing.outcome.snapshots
 
         async def make() -> bytes:
-            return await asyncio.to_thread(computed, lambda: audit_as_json(audited(snapshots)))
+            return await aside(lambda: audit_as_json(audited(snapshots)))
 
         return _answered(request, await self._fresh.answer(request.path, self._standing.outcome, make))
 

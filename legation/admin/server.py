@@ -1,6 +1,5 @@
 """The admin port: health, readiness, metrics, and how things stand as JSON. No key material is ever on it."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -19,7 +18,7 @@ from legation.admin.page import POLICY, Page
 from legation.admin.tools import Tools
 from legation.answers import FROM_NO_PAGE
 from legation.standing import NOTHING_COUNTED, Counters, Standing, as_json
-from legation.turns import computed
+from legation.turns import aside
 from translator.translate import INDEXES
 from translator.world import World
 
@@ -125,14 +124,14 @@ class AdminPort:
         return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text=text)
 
     async def _metrics(self, _: web.Request) -> web.Response:
-        await asyncio.to_thread(computed, self._gauges.look)
-        body = await asyncio.to_thread(computed, partial(exposition, taken_down(self._telemetry.registry)))
+        await aside(self._gauges.look)
+        body = await aside(partial(exposition, taken_down(self._telemetry.registry)))
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def _status(self, _: web.Request) -> web.Response:
         counters, connected = await self._count(), await self._standing.connected()
         standing = self._standing.still()
-        body = await asyncio.to_thread(computed, lambda: as_json(standing.overview(counters, connected)))
+        body = await aside(lambda: as_json(standing.overview(counters, connected)))
         return web.Response(body=body, content_type="application/json")
 
 
