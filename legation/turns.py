@@ -114,7 +114,7 @@ give_way = FLOOR.give_way
 
 
 def pieces(things: Iterable[object]) -> list[Raw]:
-    """Write each thing as JSON on its own: nobody else has the interpreter while one is written."""
+    """Write each thing as JSON by itself: between two of them others may have the interpreter."""
     return [Raw(msgspec.json.encode(each)) for each in things]
 
 
