@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct, structs
@@ -17,7 +18,7 @@ from legation.change import Put
 from legation.disk import SUFFIXES, Stamp, Unreadable, list_manifests, read_manifest, stamp_of
 from legation.folder import Folder, Reading, about_file, read
 from legation.manifests import Problem
-from legation.turns import computing
+from legation.turns import aside
 
 QUIET_MS = 15  # a writer that pauses this long has finished
 GATHER_MS = 60  # while others go on writing, a finished file waits this long
@@ -92,16 +93,15 @@ async def watch(root: Path) -> AsyncGenerator[Update]:
     told: Update | None = None
     async with aclosing(_notices(root)) as notices:
         async for written in notices:
-            update = await asyncio.to_thread(_look, files, written)
+            update = await aside(partial(_look, files, written))
             if told is None or update.changes or update.problems != told.problems:
                 told = update
                 yield update
 
 
 def _look(files: Files, written: Collection[str]) -> Update:
-    with computing():
-        now = time.monotonic()
-        return structs.replace(files.look(written, now), seen=now)
+    now = time.monotonic()
+    return structs.replace(files.look(written, now), seen=now)
 
 
 async def _notices(root: Path) -> AsyncGenerator[frozenset[str]]:

@@ -118,19 +118,11 @@ def pieces(things: Iterable[object]) -> list[Raw]:
     return [Raw(msgspec.json.encode(each)) for each in things]
 
 
-def computed(work: Callable[[], T]) -> T:
-    """Return what comes of work that may take long, on a thread beside the event loop."""
-    with computing():
-        return work()
-
-
 async def aside(work: Callable[[], T]) -> T:
     """Have work that may take long done beside the event loop, and return what comes of it."""
-    return await asyncio.to_thread(computed, work)
+    return await asyncio.to_thread(_computed, work)
 
 
-@contextmanager
-def computing() -> Iterator[None]:
-    """Compute for long, on a thread beside the event loop."""
+def _computed(work: Callable[[], T]) -> T:
     with FLOOR.taken(), undisturbed():
-        yield
+        return work()

@@ -161,12 +161,12 @@ class Hub:
         """How many Envoys each group has that has any."""
         return {name: len(group.seats) for name, group in self._groups.items() if group.seats}
 
-    def connected(self, types: Collection[str] = KNOWN) -> list[Connected]:
-        """Every Envoy with what it holds now of these types."""
-        return [each for group in self._groups for each in self.connected_of(group, types)]
+    def connected(self) -> list[Connected]:
+        """Every Envoy with what it holds now."""
+        return [each for group in self._groups for each in self.connected_of(group)]
 
     def connected_of(self, group: str, types: Collection[str] = KNOWN) -> list[Connected]:
-        """The same, of one group."""
+        """The same, of one group, and of these types."""
         seats = self._groups[group].seats.values() if group in self._groups else ()
         return [
             Connected(s.stream.envoy, s.address, s.since, s.stream.holdings(types), s.stream.rejections)

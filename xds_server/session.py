@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from xds_server.culprits import blamed, halves
 from xds_server.memory import Memory
@@ -225,7 +225,7 @@ class Session:
         moot = change.removed | self._suspects.keys()
         kept = {name: each for name, each in self._known().items() if name not in moot}
         for_now = change.for_now | (self._pending & kept.keys() - change.updates.keys())
-        return Change({**kept, **change.updates}, change.removed, for_now)
+        return structs.replace(change, updates={**kept, **change.updates}, for_now=for_now)
 
     def launch(self, change: Change, nonce: str) -> Response:
         """The response that brings a change; it is in flight until the client answers."""

@@ -10,6 +10,7 @@ import sys
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from threading import Lock
 from time import monotonic
 
@@ -19,6 +20,7 @@ from prometheus_client.core import CounterMetricFamily, Metric
 
 from legation.proofs.audit_record import Changed, beginning, line
 from legation.proofs.hops import audited
+from legation.turns import aside
 from legation.workbench import Outcome
 from xds_server.snapshot import Snapshot
 
@@ -93,7 +95,7 @@ class AuditLog:
         """Write until cancelled, beginning with how things stand and what nobody may have written."""
         while self._snapshots is None:
             await self._awaited()
-        hops = await asyncio.to_thread(audited, self._snapshots)
+        hops = await aside(partial(audited, self._snapshots))
         unled, given_up = self._unled.take()
         self._lost += given_up
         inherited = (structs.replace(each, inherited=True) for each in unled)

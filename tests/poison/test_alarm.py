@@ -9,6 +9,7 @@ import pytest
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from tests.legation.running import Legation, free_port, legation_up
 from tests.loopback import ask, http_backend
+from tests.poison.bugs import with_bug
 from tests.poison.passers_by import asking
 from tests.poison.test_quarantine import answers
 from tests.real_envoy import until
@@ -43,13 +44,8 @@ def evil(path: str, mark: str = "") -> str:
 
 @pytest.fixture
 def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Have every Python that is started here have the bug; return a folder for manifests."""
-    site, shop = tmp_path / "site", tmp_path / "shop"
-    for each in (site, shop):
-        each.mkdir()
-    (site / "sitecustomize.py").write_text(SITE)
-    monkeypatch.syspath_prepend(site)
-    return shop
+    """Have the bug; return a folder for manifests."""
+    return with_bug(SITE, tmp_path, monkeypatch)
 
 
 async def alarm_is(legation: Legation, count: int) -> None:

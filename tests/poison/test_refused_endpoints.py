@@ -13,6 +13,7 @@ import pytest
 from tests.legation.manifest_texts import route, service, together
 from tests.legation.running import Legation
 from tests.loopback import ask
+from tests.poison.bugs import with_bug
 from tests.poison.passers_by import asking
 from tests.poison.test_refused_cluster import (
     OTHER,
@@ -46,13 +47,8 @@ endpoints._ready = failing
 
 @pytest.fixture
 def planted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Have every Python that is started here have the bug; return a folder for manifests."""
-    site, shop = tmp_path / "site", tmp_path / "shop"
-    for each in (site, shop):
-        each.mkdir()
-    (site / "sitecustomize.py").write_text(SITE)
-    monkeypatch.syspath_prepend(site)
-    return shop
+    """Have the bug; return a folder for manifests."""
+    return with_bug(SITE, tmp_path, monkeypatch)
 
 
 class Market(NamedTuple):

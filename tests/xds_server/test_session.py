@@ -475,6 +475,25 @@ def test_a_returning_client_keeps_its_last_good_clusters_while_a_nameless_culpri
     assert client.nack(second, "a constraint failed") == []
 
 
+@pytest.mark.rule(24)
+@pytest.mark.rule(66)
+def test_what_a_returning_client_refuses_stays_held_back_when_it_takes_what_stands_in_for_it() -> None:
+    server = Server()
+    server.publish({CDS: {"a": plain("v1")}})
+    client = server.connect(whole=True)
+    [before] = client.take_all(client.want(CDS))
+    client.leave()
+    server.publish({CDS: {"a": plain("bad"), "b": plain("live")}})
+    client = server.connect(whole=True)
+    [half_taken] = client.want(CDS, version=before.version)
+    server.publish({CDS: {"a": plain("bad"), "b": plain("bad")}})
+    [refused] = client.nack(half_taken, BLAME.format("a"))
+    [good] = client.nack(refused, BLAME.format("b"))
+    assert bodies(good) == {"a": "v1", "b": "live"}
+    assert client.ack(good) == []
+    assert server.hub.held_back() == {CDS: 2}
+
+
 @pytest.mark.rule(23)
 def test_a_returning_client_that_refused_the_only_listener_is_told_that_the_others_are_gone() -> None:
     server = Server()
