@@ -8,7 +8,9 @@ from bench.soak.soak import soak
 from tests.legation.manifest_texts import gateway, route, together
 
 ROUNDS = 24
-LEVEL = Levels(memory=150_000_000, blocks=600_000, files=20, threads=15, tasks=30, results=2_000, series=180)
+LEVEL = Levels(
+    memory=150_000_000, blocks=600_000, files=20, threads=15, tasks=30, results=2_000, series=180, circles=0
+)
 
 
 def rising(growth: list[Growth]) -> set[str]:

@@ -243,6 +243,7 @@ class Memory:
             if cell.readers or cell.due is not None:
                 continue
             cell.asked.pop(cell.names, None)
+            cell.failure = cell.traceback = None  # of which frames are parts that know the cell
             self._faults.pop(cell, None)
             self._unlink(cell, cell.reads)
 
@@ -293,13 +294,12 @@ class Memory:
         cell.reads = reads
         cell.running = True
         cell.verified_at = -1  # should this run be interrupted, the next question begins it again
-        value: Any = None
         failure: Exception | None = None
         self._running.append(cell)
         try:
             value = asked.question.__wrapped__(world, *cell.names)  # type: ignore[attr-defined]  # put there by wraps
         except Exception as bug:  # noqa: BLE001  # kept as this cell's result: raised again for every reader
-            failure = bug
+            value, failure = None, bug
         finally:
             self._running.pop()
             cell.running = False
@@ -311,6 +311,7 @@ class Memory:
             cell.value, cell.changed_at = value, self._revision
         else:
             self._take(cell, value, failure)
+            failure = None  # of whose traceback this frame is a part: only a collector would part them
 
     def _take(self, cell: Cell, value: Any, failure: Exception | None) -> None:
         """Note whether a result differs from the one before, and whom that concerns."""

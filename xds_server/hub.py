@@ -90,7 +90,7 @@ class Hub:
                 seat.wake()
         if not names or cause is None:
             return False
-        behind = {key for key, seat in known.seats.items() if not seat.stream.is_settled}
+        behind = {key for key, seat in known.seats.items() if not seat.stream.owes_nothing}
         known.progress.offered(cause, behind)
         return bool(behind)
 
@@ -194,7 +194,7 @@ class Hub:
             if isinstance(report, Rejected):
                 progress.refused(id(seat))
             self.told(report)
-        if progress.oldest is not None and stream.is_settled:
+        if progress.oldest is not None and stream.owes_nothing:
             self._tell_arrivals(stream.envoy.group, progress.settled(id(seat)))
 
     def _tell_arrivals(self, group: str, ways: Iterable[Way]) -> None:

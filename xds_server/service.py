@@ -229,6 +229,17 @@ class Conversations:
         return Envoy(group, node.id)
 
     async def _talk(self, conversation: "Conversation", opening: Ask | DeltaAsk) -> Ended | None:
+        try:
+            done = await self._both_ways(conversation, opening)
+        except asyncio.CancelledError as gone:
+            gone.__traceback__ = None  # of which frames are parts that refer to it: all held here would stay
+            raise
+        ends = (task.result() for task in done if not task.cancelled())
+        return next((end for end in ends if end is not None), None)
+
+    async def _both_ways(
+        self, conversation: "Conversation", opening: Ask | DeltaAsk
+    ) -> set[asyncio.Task[Ended | None]]:
         async with asyncio.TaskGroup() as tasks:
             speaking: asyncio.Task[Ended | None]
             speaking = tasks.create_task(conversation.speak(self._terms.control_plane))
@@ -238,8 +249,7 @@ class Conversations:
             done, _ = await asyncio.wait((speaking, listening), return_when=asyncio.FIRST_COMPLETED)
             speaking.cancel()
             listening.cancel()
-        ends = (task.result() for task in done if not task.cancelled())
-        return next((end for end in ends if end is not None), None)
+        return done
 
 
 class Conversation(Struct, frozen=True):

@@ -127,6 +127,17 @@ class Stream:
         """Whether the Envoy has answered all that there is to be told."""
         return all(session.is_settled for session in self.sessions.values())
 
+    @property
+    def owes_nothing(self) -> bool:
+        """Whether the Envoy has answered all but what is to be taken from it once nothing uses that."""
+        return self.is_settled or all(self._only_loses(session) for session in self.sessions.values())
+
+    def _only_loses(self, session: Session) -> bool:
+        if session.flight is not None or (snapshot := self.snapshot) is None:
+            return False
+        keys = ((session.type_url, name) for name in session.unsettled)
+        return all(key in self._order.leaving and snapshot.find(*key) is None for key in keys)
+
     def held_back(self) -> dict[str, int]:
         """How many resources of each type are not offered because the Envoy refused what they are now."""
         if (snapshot := self.snapshot) is None:

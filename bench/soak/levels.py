@@ -17,6 +17,7 @@ class Levels(NamedTuple):
     tasks: int
     results: int  # of rules, that are remembered
     series: int  # that Prometheus is told of
+    circles: int  # of objects that would have stayed for ever, although nothing else refers to them
 
 
 class Growth(NamedTuple):
@@ -33,7 +34,7 @@ class Growth(NamedTuple):
         return self.grown <= self.allowed
 
 
-# Shares of the level: the allocator of C gives little back, and garbage that refers to itself waits a while.
+# Shares of the level: the allocator of C gives little back, and what is young and in a circle waits a while.
 SHARES = MappingProxyType({"memory": 0.03, "blocks": 0.01})
 # What is counted may not rise by one, but for series: a histogram may be told of for the first time.
 COUNTS = MappingProxyType({"series": 20.0})

@@ -56,7 +56,9 @@ class Subject:
         inside, place = await self._inside(), Path("/proc", str(self._process.pid))
         files, threads = len(list((place / "fd").iterdir())), len(list((place / "task").iterdir()))
         memory = usage(self._process.pid).memory
-        return Levels(memory, inside.blocks, files, threads, inside.tasks, told.results, told.series)
+        return Levels(
+            memory, inside.blocks, files, threads, inside.tasks, told.results, told.series, inside.circles
+        )
 
     async def visit(self, number: int) -> None:
         """Look at every page, as people and Prometheus do, and ask what nobody asked before."""

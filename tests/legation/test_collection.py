@@ -1,17 +1,34 @@
-"""When the garbage collector may run."""
+"""When the garbage collector may run, and how much it looks at."""
 
 import gc
 from collections.abc import Iterator
 
 import pytest
 
-from legation.collection import LARGE, undisturbed
+from legation.collection import LOOKS, MUCH, YOUNG, look_at_the_young_only, undisturbed
+
+
+class Ring:
+    """Refers to itself."""
+
+    def __init__(self) -> None:
+        """Begin with a circle."""
+        self.self = self
 
 
 @pytest.fixture(autouse=True)
-def thawed() -> Iterator[None]:
+def as_before() -> Iterator[None]:
+    thresholds = gc.get_threshold()
+    gc.collect()
     yield
+    gc.set_threshold(*thresholds)
     gc.unfreeze()
+
+
+def rings() -> int:
+    """Count those that are there, wherever the collector has them."""
+    gc.unfreeze()
+    return sum(isinstance(each, Ring) for each in gc.get_objects())
 
 
 def test_nothing_is_collected_inside_and_again_afterwards() -> None:
@@ -44,13 +61,47 @@ def test_a_failure_inside_leaves_the_collector_as_it_was() -> None:
     assert gc.isenabled()
 
 
-def test_only_what_a_large_batch_made_is_taken_to_stay() -> None:
+def test_only_what_was_made_as_a_part_of_much_is_taken_to_stay() -> None:
     gc.unfreeze()
     gc.collect()
     with undisturbed():
         few = [[] for _ in range(10)]  # type: ignore[var-annotated]  # lists of nothing
     assert gc.get_freeze_count() == 0
     with undisturbed():
-        many = [[] for _ in range(LARGE + 1)]  # type: ignore[var-annotated]  # lists of nothing
-    assert gc.get_freeze_count() > LARGE
+        many = [[] for _ in range(MUCH + 1)]  # type: ignore[var-annotated]  # lists of nothing
+    assert gc.get_freeze_count() > MUCH
     assert len(few) < len(many)
+
+
+def test_much_is_much_also_where_as_much_went() -> None:
+    old = [[] for _ in range(MUCH + 1)]  # type: ignore[var-annotated]  # lists of nothing
+    gc.collect()
+    gc.unfreeze()
+    with undisturbed():
+        new = [[] for _ in old]  # type: ignore[var-annotated]  # lists of nothing
+        old.clear()
+    assert gc.get_freeze_count() >= len(new)
+
+
+def test_what_is_young_and_refers_to_itself_is_found_without_being_asked_for() -> None:
+    look_at_the_young_only()
+    for _ in range(YOUNG + 10):
+        Ring()
+    assert rings() <= YOUNG
+
+
+def test_what_has_been_there_for_a_while_is_never_looked_at_again() -> None:
+    look_at_the_young_only()
+    found = set[int]()
+
+    def note(phase: str, told: dict[str, int]) -> None:
+        if phase == "start":
+            found.add(told["generation"])
+
+    gc.callbacks.append(note)
+    try:
+        kept = [[] for _ in range(YOUNG * LOOKS * 50)]  # type: ignore[var-annotated]  # lists of nothing
+    finally:
+        gc.callbacks.remove(note)
+    assert kept
+    assert found == {0, 1}

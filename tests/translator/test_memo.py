@@ -1,6 +1,9 @@
 """Memory for pure functions: equal to recomputing everything, and cheaper."""
 
+import gc
 from collections.abc import Callable
+from contextlib import suppress
+from weakref import ref
 
 import pytest
 from hypothesis import settings
@@ -497,3 +500,35 @@ def test_a_steady_query_that_always_failed_has_what_it_is_given_and_is_forgotten
     table.keep(frozenset(), sheet)
     sheet.memory.sweep()
     assert sheet.memory.faults() == {}
+
+
+class LostError(Exception):
+    """That something is lost; all that were made are known."""
+
+    made: list[ref["LostError"]] = []  # noqa: RUF012  # of this one test
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made.append(ref(self))
+
+
+@query
+def losing(sheet: Sheet, place: int) -> int:
+    """Fail at zero."""
+    if not (number := cell(sheet, place)):
+        raise LostError
+    return number
+
+
+def test_a_failure_that_is_forgotten_goes_without_a_collector() -> None:
+    sheet = Sheet((0,), ())
+    gc.disable()
+    try:
+        with suppress(LostError):
+            losing(sheet, 0)
+        [lost] = LostError.made
+        assert lost() is not None
+        sheet.memory.sweep()
+        assert lost() is None
+    finally:
+        gc.enable()

@@ -3,11 +3,11 @@
 import pytest
 
 from tests.xds_server.honest_envoy import GROUP
-from tests.xds_server.talk import HOLD, Server, Talk
+from tests.xds_server.talk import GRACE, HOLD, Server, Talk
 from xds_server.messages import Response
 from xds_server.progress import MOST
 from xds_server.report import Accepted, Arrived, Begun, Cause
-from xds_server.snapshot import LDS, Resource, Snapshot
+from xds_server.snapshot import CDS, LDS, Resource, Snapshot
 
 BOTH = pytest.mark.parametrize("whole", [True, False], ids=["whole", "delta"])
 
@@ -148,3 +148,36 @@ def test_an_answer_says_how_long_it_took() -> None:
     talk.ack(response)
     [*_, accepted] = [each for each in office.server.reports if isinstance(each, Accepted)]
     assert accepted.waited == HOLD / 4
+
+
+@BOTH
+def test_what_is_to_be_taken_away_later_is_owed_by_nobody(*, whole: bool) -> None:
+    office = Office()
+    hub = office.server.hub
+
+    def lead(*clusters: str) -> Cause:
+        office.number += 1
+        cause = Cause(office.number, office.server.clock.now)
+        leading = Resource(str(clusters).encode(), targets=clusters)
+        offered = {CDS: {name: Resource(name.encode()) for name in clusters}, LDS: {"a": leading}}
+        hub.publish(GROUP, Snapshot.of(offered, hub.snapshot(GROUP)), cause)
+        return cause
+
+    lead("one")
+    talk = office.server.connect(whole=whole)
+    for type_url in (CDS, LDS):
+        talk.take_all(talk.want(type_url))
+    for name in ("two", "three", "one", "two"):  # each before the one before it may go
+        change = lead(name)
+        assert hub.oldest() == change
+        for response in (heard := talk.hear()):
+            hub.sent(talk.seat, response, 1)
+            for following in talk.ack(response):
+                hub.sent(talk.seat, following, 1)
+                heard.append(following)
+        assert hub.oldest() is None
+        assert office.told()[-1] == Arrived(GROUP, change, refused=False)
+        office.server.clock.now += GRACE / 2
+    assert not talk.seat.stream.is_settled
+    talk.take_all(talk.hear_after(GRACE))
+    assert talk.seat.stream.is_settled
