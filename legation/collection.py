@@ -17,8 +17,7 @@ NEVER = 2**31 - 1
 
 
 def look_at_the_young_only() -> None:
-    """Never look again at what there is by now, such as modules and what they hold, nor at what grows old."""
-    gc.freeze()
+    """Never look at what has grown old, from now on."""
     gc.set_threshold(YOUNG, LOOKS, NEVER)
 
 

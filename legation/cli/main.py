@@ -9,6 +9,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from legation.cli import audit, bootstrap, check, completion, explain, pin, run, status, translate, up
+from legation.collection import look_at_the_young_only
 
 # gRPC takes no bound for versions of TLS, only cipher suites of 1.2, and those once, when it is imported:
 # with nothing but one that needs a shared key, which nobody has, 1.3 is all that is left.
@@ -63,4 +64,5 @@ def main() -> None:
     if os.getpid() == FIRST:
         signal.signal(signal.SIGTERM, _end)
     os.environ.setdefault(*ONLY_TLS_1_3)
+    look_at_the_young_only()
     app()

@@ -10,7 +10,6 @@ from msgspec import structs
 from legation.app import up
 from legation.cli.drawing import print_findings, print_overview
 from legation.cli.terminal import PROBLEMS, fail, out
-from legation.collection import look_at_the_young_only
 from legation.engine import CannotStartError
 from legation.in_cluster import run
 from legation.settings import RunSettings, Settings
@@ -25,7 +24,6 @@ def serve(settings: Settings) -> None:
     """Serve until there is a reason to stop."""
     set_up_logs(settings.log_format, verbose=settings.verbose)
     give_way_soon()
-    look_at_the_young_only()
     try:
         overview = asyncio.run(up(structs.replace(settings, traces=_traces())))
     except CannotStartError as error:
@@ -38,7 +36,6 @@ def serve_cluster(settings: RunSettings) -> None:
     """Serve a cluster until a signal."""
     set_up_logs(settings.log_format, verbose=settings.verbose)
     give_way_soon()
-    look_at_the_young_only()
     try:
         asyncio.run(run(structs.replace(settings, traces=_traces())))
     except CannotStartError as error:
