@@ -59,10 +59,10 @@ class Found(Struct, frozen=True):
                 _tell_needs(change, beside.needs.get(change))
             now, peak = map(_ratio, (beside.memory.now, beside.memory.peak))
             print(f"    {'memory':36} {now:>8} {peak:>8} at its highest")
-        for change in (WHOLE, *CHANGES):
+        for change, ours in self.sent[own].items():
             print(f"  sent for {change}:")
             for name, sent in self.sent.items():
-                _tell_sent(name, sent.get(change), self.sent[own][change])
+                _tell_sent(name, sent.get(change), ours)
 
 
 def compare(

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from bench.peers.changes import CHANGES
+from bench.peers.changes import CHANGES, Kind
 from bench.peers.measure import built
 from bench.peers.portrait import Dump, Key, Portrait, portrait, read, without_server_names
 from bench.peers.shop import PATHS, Size
 from bench.peers.side import Peer, running
 
 WHOLE = "everything"
-LARGE = 1000  # routes; of more only the whole is looked at, and not again after each change
+LARGE = 1000  # routes; of more only the whole is looked at: each change takes others as long as that
 
 
 class Sent(Struct, frozen=True):
@@ -34,12 +34,12 @@ def compared(peers: Sequence[Peer], size: Size) -> dict[str, dict[str, Sent]]:
     """Have all serve one shop; say what each sends of it, and after which change."""
     sent: dict[str, dict[str, Sent]] = {peer.name: {} for peer in peers}
     before: Sequence[Dump | None] = [{} for _ in peers]
+    kinds = CHANGES if size.routes <= LARGE else {}
     with tempfile.TemporaryDirectory() as folder:
-        moments = zip(*(_served(peer, size, Path(folder)) for peer in peers), strict=True)
-        for change, dumps in zip((WHOLE, *CHANGES), moments, strict=True):
-            if change == WHOLE or size.routes <= LARGE:
-                able = {peer: each for peer, each in zip(peers, dumps, strict=True) if each is not None}
-                check({peer: portrait(each) for peer, each in able.items()}, size, change)
+        moments = zip(*(_served(peer, size, kinds, Path(folder)) for peer in peers), strict=True)
+        for change, dumps in zip((WHOLE, *kinds), moments, strict=True):
+            able = {peer: each for peer, each in zip(peers, dumps, strict=True) if each is not None}
+            check({peer: portrait(each) for peer, each in able.items()}, size, change)
             for peer, old, new in zip(peers, before, dumps, strict=True):
                 if new is not None:
                     sent[peer.name][change] = _sent(old or {}, new)
@@ -49,20 +49,20 @@ def compared(peers: Sequence[Peer], size: Size) -> dict[str, dict[str, Sent]]:
 
 def whole(peer: Peer, size: Size) -> Dump:
     """Have a control plane serve one shop."""
-    with tempfile.TemporaryDirectory() as folder, closing(_served(peer, size, Path(folder))) as moments:
+    with tempfile.TemporaryDirectory() as folder, closing(_served(peer, size, {}, Path(folder))) as moments:
         dump = next(moments)
         assert dump is not None
         return dump
 
 
-def _served(peer: Peer, size: Size, folder: Path) -> Generator[Dump | None]:
-    """Give what a control plane serves, and then after each kind of change; None for what it cannot do."""
+def _served(peer: Peer, size: Size, kinds: Mapping[str, Kind], folder: Path) -> Generator[Dump | None]:
+    """Give what a control plane serves, and then after each of these changes; None for what it cannot do."""
     file = folder / peer.name
     with running(peer) as side:
         built(side, peer, size)
         side.dump(file)
         yield read(file)
-        for kind in CHANGES.values():
+        for kind in kinds.values():
             if not peer.can(kind, size):
                 yield None
                 continue
