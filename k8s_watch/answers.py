@@ -46,6 +46,12 @@ class Page(Struct, frozen=True):
     token: str = ""
 
 
+class Part(Struct, frozen=True):
+    """Some objects of a page whose other objects follow."""
+
+    items: tuple[Item, ...]
+
+
 class Found(Struct, frozen=True):
     """The API version under which the kind is served, if it is."""
 
@@ -76,7 +82,7 @@ class Waited(Struct, frozen=True):
 
 
 Event = Item | Removed | Bookmark
-Received = Event | Page | Found | Opened | Failed | Ended | Waited
+Received = Event | Part | Page | Found | Opened | Failed | Ended | Waited
 
 
 Text = Annotated[str, Meta(min_length=1)]

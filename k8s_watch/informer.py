@@ -1,21 +1,25 @@
 """Keeps somebody told about all objects of a kind: does what list_watch asks for, reads bodies, waits."""
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
-from k8s_watch.answers import BROKEN, Failed, Received, Waited
+from k8s_watch.answers import BROKEN, Failed, Page, Part, Received, Waited
 from k8s_watch.change import Absent, Change, Gone, Put, Synced, Unreadable
 from k8s_watch.kind import Kind, ObjectName
 from k8s_watch.list_watch import List, ListWatch, Pace, Probe, Wait, Watch
 from k8s_watch.reader import Reader, Where
 
 T = TypeVar("T")
+R = TypeVar("R")
+
+PORTION = 16  # objects that are told before others have their turn
 
 Deliver = Callable[[Sequence[Change[T]]], Awaitable[None]]
 
@@ -50,6 +54,7 @@ class Informer(Generic[T]):
         self._waits: dict[str, Waiting] = {}
         self._news = asyncio.Event()
         self._unsynced = set(self._machines)
+        self._amid: set[str] = set()
         self._body = body_reader(kind)
 
     @property
@@ -71,6 +76,11 @@ class Informer(Generic[T]):
     def scopes(self) -> tuple[str, ...]:
         """The namespaces that are watched; one without a name stands for all."""
         return tuple(self._machines)
+
+    @property
+    def is_amid(self) -> bool:
+        """Whether more of what was received together is about to be told."""
+        return bool(self._amid)
 
     @property
     def heard(self) -> float:
@@ -169,21 +179,30 @@ class Informer(Generic[T]):
                 yield [Waited()]
 
     async def _take(self, namespace: str, received: Sequence[Received]) -> None:
-        machine = self._machines[namespace]
+        """Tell what was received: between two portions others have their turn, and never within one."""
+        machine, left = self._machines[namespace], deque(portions(received))
         doing = machine.next
-        changes: list[Change[T]] = []
-        for each in received:
-            changes.extend(self._read(machine.receive(each), namespace))
-            if not _goes_on(doing, machine.next):
-                break
-        now = asyncio.get_running_loop().time()
-        if not isinstance(doing, Wait) and machine.failure is None:
-            self._heard[namespace] = now
+        while left:
+            changes: list[Change[T]] = []
+            for each in left.popleft():
+                changes.extend(self._read(machine.receive(each), namespace))
+                if isinstance(doing, Watch) and not _goes_on(doing, machine.next):
+                    left.clear()
+                    break
+            if not isinstance(doing, Wait) and machine.failure is None:
+                self._heard[namespace] = asyncio.get_running_loop().time()
+            await self._tell(namespace, changes, is_all=not left)
+            await asyncio.sleep(0)
+
+    async def _tell(self, namespace: str, changes: Sequence[Change[T]], *, is_all: bool) -> None:
+        """Tell changes, and also if there are none after all that more of them come no more."""
+        was_amid = namespace in self._amid
+        (self._amid.discard if is_all else self._amid.add)(namespace)
         if changes:
-            self.told, self.changed = self.told + len(changes), now
+            self.told, self.changed = self.told + len(changes), asyncio.get_running_loop().time()
+        if changes or (was_amid and is_all):
             await self._deliver(changes)
             self._news.set()
-        await asyncio.sleep(0)  # others have their turn
 
     def _read(self, changes: Sequence[Change[Raw]], namespace: str) -> Iterator[Change[T]]:
         for change in changes:
@@ -215,6 +234,20 @@ def body_reader(kind: Kind[T]) -> Callable[[ObjectName, str, Raw], Put[T] | Unre
             return Unreadable(name, version, str(error))
 
     return read
+
+
+def portions(received: Sequence[Received]) -> list[Sequence[Received]]:
+    """Part what was received together, a page of a list as well as events of a watch."""
+    match received:
+        case [Page(items=items) as page] if len(items) > PORTION:
+            *parts, last = _cut(items)
+            return [*([Part(tuple(each))] for each in parts), [replace(page, items=tuple(last))]]
+        case _:
+            return _cut(received)
+
+
+def _cut(things: Sequence[R]) -> list[Sequence[R]]:
+    return [things[at : at + PORTION] for at in range(0, len(things), PORTION)]
 
 
 def _goes_on(doing: Probe | List | Watch | Wait, then: Probe | List | Watch | Wait) -> bool:

@@ -13,7 +13,7 @@ on. It holds no objects, only their versions. What it keeps to:
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Raw, Struct
 
@@ -26,6 +26,7 @@ from k8s_watch.answers import (
     Item,
     Opened,
     Page,
+    Part,
     Received,
     Removed,
     Waited,
@@ -133,6 +134,8 @@ class ListWatch:
         match got:
             case Item() | Removed() | Bookmark():
                 return self._event(got)
+            case Part(items=items):
+                return self._puts(items)
             case Page():
                 return self._page(got)
             case Found():
@@ -171,11 +174,14 @@ class ListWatch:
         return []
 
     def _page(self, page: Page) -> list[Change[Raw]]:
-        changes = [change for item in page.items for change in self._put(item)]
+        changes = self._puts(page.items)
         if page.token:
             self.next = List(page.token)
             return changes
         return changes + self._complete(page.version)
+
+    def _puts(self, items: Iterable[Item]) -> list[Change[Raw]]:
+        return [change for item in items for change in self._put(item)]
 
     def _put(self, item: Item) -> list[Change[Raw]]:
         name, version = item.name, item.version

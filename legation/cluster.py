@@ -102,17 +102,23 @@ class Cluster:
 
     def _listener(self, kind: type) -> Callable[[Told], Coroutine[None, None, None]]:
         async def listen(changes: Told) -> None:
+            self._news.set()
+            if not changes:
+                return
             self._since = time.monotonic() if self._since is None else self._since
             self._ears.overhear(kind, changes)
             self._intake.take(kind, changes)
             if kind in WANTING:
                 for picked, fetcher in self._fetchers.items():
                     self._pick(picked, fetcher)
-            self._news.set()
             if self._intake.waits:
                 self._doubtful.set()
 
         return listen
+
+    @property
+    def _is_amid(self) -> bool:
+        return any(each.is_amid for each in self._informers.values())
 
     def _pick(self, kind: type, fetcher: Fetcher[Object]) -> None:
         """Have read what is wanted of a kind, if that is something else than before."""
@@ -122,13 +128,13 @@ class Cluster:
             fetcher.want({ObjectName(*name) for name in wanted}, {ObjectName(*name) for name in anew})
 
     async def _hand_on(self) -> None:
-        """Pass on what gathers; the wait for what it refers to is bounded, for it may never come."""
+        """Pass on what gathers: what was received together, with what it refers to, if that comes in time."""
         while True:
             await self._news.wait()
             self._news.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(PATIENCE):
-                    while self._intake.is_safe and not self._intake.is_answered:
+                    while self._is_amid or (self._intake.is_safe and not self._intake.is_answered):
                         await self._news.wait()
                         self._news.clear()
             if self._intake.is_safe and self._since is not None:

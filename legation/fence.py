@@ -68,6 +68,7 @@ class Fence:
         self._moment = 0
         self._oldest = 0  # moment of any doubt
         self._leaners = Leaners()
+        self._is_first = True  # nothing was handed on yet
         self._pending: set[Key] = set()  # what changed and was not handed on
         self._taken: dict[Key, Keys] = {}  # what these changes take away
         self._gone: dict[Key, int] = {}  # which of these went, and when
@@ -89,6 +90,8 @@ class Fence:
     def note(self, key: Key, thing: Object | None) -> None:
         """Take in an object as it is now; one that is gone leads nowhere."""
         before = self._known.note(key, thing)
+        if self._is_first:
+            self._leaners.note(key, thing)
         self._pending.add(key)
         self._waiting = None
         about = set[Key]()
@@ -112,14 +115,18 @@ class Fence:
         """Take in that somebody is served from now on, so that order matters."""
         self._is_prompt = True
 
-    def hand_on(self, key: Key, thing: object) -> None:
-        """Take in that an object is what others know from now on."""
-        self._leaners.note(key, thing)
-        if thing is None or key not in self._gone:  # else its end is still to come
-            self._pending.discard(key)
-            self._taken.pop(key, None)
-            self._gone.pop(key, None)
+    def hand_on(self, changes: Iterable[tuple[Key, object]]) -> None:
+        """Take in that this is what others know from now on."""
+        if self._is_first and not self._doubts:  # all that there is, and it may be much
+            changes, self._pending, self._taken, self._gone = (), set(), {}, {}
+        self._is_first = False
+        for key, thing in changes:
             self._waiting = None
+            self._leaners.note(key, thing)
+            if thing is None or key not in self._gone:  # else its end is still to come
+                self._pending.discard(key)
+                self._taken.pop(key, None)
+                self._gone.pop(key, None)
 
     def settle(self, doubt: Doubt) -> None:
         """Let go on what the doubt was about; what was noted since waits for an answer of its own."""

@@ -113,9 +113,8 @@ class Intake:
             self._fence.begin()
         batch, self._batch = self._batch, []
         through = self._let_through(batch) if self._fence.waits else batch
-        for change in through:
-            if isinstance(change, Put):
-                self._fence.hand_on((change.kind, change.name), change.thing)
+        told = (each for each in through if isinstance(each, Put))
+        self._fence.hand_on(((each.kind, each.name), each.thing) for each in told)
         return through
 
     def _let_through(self, batch: Sequence[Put | Stated[bool]]) -> Sequence[Put | Stated[bool]]:

@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from k8s_watch.answers import Failed
 from k8s_watch.change import Absent, Change, Gone, Put, Synced
-from k8s_watch.informer import Informer
+from k8s_watch.informer import PORTION, Informer
 from k8s_watch.kind import Kind
 from k8s_watch.list_watch import Watch
 from k8s_watch.reader import Limits, Reader, Where
@@ -332,3 +332,24 @@ async def test_a_refusal_that_is_no_status_names_its_code(scene: Scene) -> None:
     await scene.api.until(lambda: scene.api.count("find") >= 2)
     assert informer.failure is not None
     assert informer.failure.reason == "HTTP 500"
+
+
+@pytest.mark.parametrize("streams", [True, False], ids=["streamed", "in pages"])
+async def test_of_much_that_comes_at_once_all_that_counts_as_told_was_told_whenever_others_have_their_turn(
+    scene: Scene, *, streams: bool
+) -> None:
+    scene.api.streams_lists = streams
+    for number in range(10 * PORTION):
+        await scene.api.put(f"many-{number}", size=number)
+    informer = await scene.watch()
+    turns, is_amid = 0, False
+    while scene.told.synced == 0 or informer.is_amid:
+        assert {name.name for name in informer.versions("")} == scene.told.things.keys()
+        turns, is_amid = turns + (scene.told.batches != []), is_amid or informer.is_amid
+        await asyncio.sleep(0)
+    assert max(scene.told.batches) <= PORTION + 1  # a list's end is told with the last of it
+    assert turns >= 10
+    assert is_amid
+    await scene.api.put("many-0", size=1)
+    await scene.told.until(lambda: scene.told.things["many-0"].size == 1)
+    assert not informer.is_amid

@@ -5,7 +5,19 @@ from collections.abc import Sequence
 import pytest
 from msgspec import Raw
 
-from k8s_watch.answers import Bookmark, Ended, Failed, Found, Item, Opened, Page, Received, Removed, Waited
+from k8s_watch.answers import (
+    Bookmark,
+    Ended,
+    Failed,
+    Found,
+    Item,
+    Opened,
+    Page,
+    Part,
+    Received,
+    Removed,
+    Waited,
+)
 from k8s_watch.change import Absent, Change, Gone, Put, Synced
 from k8s_watch.kind import ObjectName
 from k8s_watch.list_watch import Action, List, ListWatch, Pace, Probe, Wait, Watch
@@ -71,6 +83,15 @@ def test_a_streamed_list_is_complete_at_the_bookmark_that_says_so() -> None:
     assert tell(machine, Bookmark("9", ends_list=True)) == [Synced()]
     assert asks(machine) == Watch("9")
     assert tell(machine, item("b", "10")) == [put("b", "10")]
+
+
+def test_parts_of_a_page_are_told_as_they_come_and_the_list_is_complete_with_the_rest() -> None:
+    machine = watching(item("gone", "1"))
+    tell(machine, Failed(410, "too old"), Waited(), REFUSED, Waited())
+    assert tell(machine, Part((item("a", "11"),))) == [put("a", "11")]
+    assert asks(machine) == List()
+    assert tell(machine, Page((item("b", "12"),), "12")) == [put("b", "12"), gone("gone")]
+    assert asks(machine) == Watch("12")
 
 
 def test_a_server_that_refuses_to_stream_lists_is_asked_for_pages_at_once_and_ever_after() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest_asyncio
 
 from k8s_watch.change import Put as Seen
+from k8s_watch.informer import PORTION
 from k8s_watch.list_watch import CERTAIN
 from k8s_watch.reader import Reader
 from legation.change import Put, Stated
@@ -151,6 +152,20 @@ async def test_the_first_batch_is_whole_with_the_secrets_that_are_referred_to_an
         assert cluster.api_version(Gateway) == "gateway.networking.k8s.io/v1"
     read = [seen.path for seen in api.requests if seen.sort == "get" and "/secrets/" in seen.path]
     assert read == ["/api/v1/namespaces/infra/secrets/edge"]
+
+
+async def test_what_is_received_together_is_handed_on_together_though_it_is_much(
+    api: FaultyApi, tmp_path: Path
+) -> None:
+    async with watching(api, tmp_path) as (_, pupil):
+        await eventually(lambda: bool(pupil.batches))
+        for number in range(10 * PORTION):
+            await api.put(f"slice-{number}", "endpointslices", addressType="IPv4", endpoints=[])
+        last = EndpointSlice, Name("shop", f"slice-{10 * PORTION - 1}")
+        await eventually(lambda: pupil.has(*last))
+        told = [key for batch in pupil.batches for key in keys(batch) if key[0] is EndpointSlice]
+        assert len(told) == len(set(told)) == 10 * PORTION
+        assert sum(EndpointSlice in dict(keys(batch)) for batch in pupil.batches) < 6
 
 
 async def test_a_policy_comes_together_with_what_it_trusts(api: FaultyApi, tmp_path: Path) -> None:

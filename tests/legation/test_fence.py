@@ -192,7 +192,7 @@ def serving(*texts: str) -> Fence:
     fence = fenced(*texts)
     settle(fence)
     for each in map(read, texts):
-        fence.hand_on(key(each), each)
+        fence.hand_on([(key(each), each)])
     return fence
 
 
@@ -304,7 +304,7 @@ def test_what_a_route_may_have_turned_away_from_waits_until_that_is_certain(
     fence = serving(alter(ROUTE, "name: pay, port: 443, weight: 1", beyond))
     fence.note(key(read(before)), read(before))
     settle(fence)
-    fence.hand_on(key(read(before)), read(before))
+    fence.hand_on([(key(read(before)), read(before))])
     fence.note(key(read(before)), read(after) if after else None)
     assert fence.doubt is not None
     assert WAY in fence.doubt.about
@@ -315,7 +315,7 @@ def test_what_goes_waits_along_a_chain_for_the_route_at_its_end_and_no_longer() 
     fence = serving(SERVICE, PEOPLED, ROUTE, POLICY)
     trusted = ConfigMap(TracedMeta("roots", "shop"))
     fence.note(roots, trusted)
-    fence.hand_on(roots, trusted)
+    fence.hand_on([(roots, trusted)])
     fence.note(WAY, read(alter(ROUTE, "name: pay, port", "name: pay2, port")))
     fence.note(key(policy), None)
     fence.note(roots, None)
@@ -338,7 +338,7 @@ def test_a_certificate_that_goes_waits_until_the_gateway_that_shows_it_was_asked
     for about, thing in ((secret, shown), (key(showing), showing)):
         fence.note(about, thing)
         settle(fence)
-        fence.hand_on(about, thing)
+        fence.hand_on([(about, thing)])
     fence.note(secret, None)
     assert fence.doubt is not None
     assert key(showing) in fence.doubt.about

@@ -15,9 +15,9 @@ from k8s_watch.kind import ObjectName
 from k8s_watch.list_watch import Pace
 from k8s_watch.writer import Writer
 from legation.notebook import Judged
-from legation.status_writer import StatusWriter, Wrote
+from legation.status_writer import AT_ONCE, StatusWriter, Wrote
 from legation.statuses import Moment, merged
-from tests.k8s_watch.faults import Json, refusing
+from tests.k8s_watch.faults import Json, mute, refusing
 from tests.k8s_watch.faulty_api import SOON, FaultyApi, serving
 from tests.k8s_watch.listener import reached, running
 from translator.names import Name, Ref
@@ -276,3 +276,25 @@ async def test_of_kinds_that_get_no_status_nothing_is_kept(tmp_path: Path) -> No
         secret = Secret(TracedMeta("a", "shop"))
         here.statuses.overhear(Secret, [Put(ObjectName("shop", "a"), "7", secret)])
         assert here.statuses._seen == {}
+
+
+async def test_thousands_that_say_what_they_should_leave_others_their_turn_while_writes_are_under_way(
+    tmp_path: Path,
+) -> None:
+    lacking = [f"lacking-{number}" for number in range(AT_ONCE - 1)]
+    names = [f"store-{number}" for number in range(1_000)]
+    async with scene(tmp_path, *lacking) as here:
+        here.api.fault("write", mute, len(lacking))
+        for name in names:
+            await here.api.put(name, PLURAL, status={"parents": []})
+            here.tell(name)
+        async with running(here.statuses.run()):
+            here.say(**dict.fromkeys(lacking, ACCEPTED))
+            await here.api.until(lambda: here.api.count("write") == len(lacking))
+            here.say(**dict.fromkeys(names, Judged(RouteStatus(()), 1)), **dict.fromkeys(lacking, ACCEPTED))
+            due, most = len(names), 0
+            while due > len(lacking):
+                await asyncio.sleep(0)
+                before, due = due, len(here.statuses._due._since)
+                most = max(most, before - due)
+    assert 0 < most <= AT_ONCE
