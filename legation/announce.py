@@ -6,6 +6,7 @@ import structlog
 
 from legation.checks.findings import Finding
 from legation.standing import Gateway, Standing
+from legation.turns import in_turns
 from translator.names import Ref
 from translator.rules.gateways import CONTROLLER
 
@@ -21,21 +22,20 @@ class Announcer:
         self._gateways: dict[Ref, bool] = {}  # whether each is programmed
         self._is_lonely = False
 
-    def announce(self, news: Iterable[Ref] = ()) -> None:
+    async def announce(self, news: Iterable[Ref] = ()) -> None:
         """Say what is new; what a Gateway says is looked at only where there is news of it."""
-        found = self._standing.found()
-        if found != self._findings:
-            self._announce_findings(frozenset(self._findings), frozenset(found))
-            self._findings = found
+        before, self._findings = self._findings, self._standing.found()
+        if before != self._findings:
+            await self._announce_findings(frozenset(before), frozenset(self._findings))
         for ref in sorted(ref for ref in news if ref.kind == "Gateway"):
             self._announce_gateway(ref)
         self._announce_loneliness()
 
-    def _announce_findings(self, before: frozenset[Finding], found: frozenset[Finding]) -> None:
-        for each in sorted(found - before, key=_place):
+    async def _announce_findings(self, before: frozenset[Finding], found: frozenset[Finding]) -> None:
+        async for each in in_turns(sorted(found - before, key=_place)):
             self._log.warning(each.group, **_words(each))
         still = {(each.group, each.object, each.where) for each in found}  # perhaps for other reasons
-        for each in sorted(before - found, key=_place):
+        async for each in in_turns(sorted(before - found, key=_place)):
             if (each.group, each.object, each.where) not in still:
                 self._log.info(f"no longer {each.group}", object=each.object, where=each.where)
 

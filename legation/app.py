@@ -67,7 +67,7 @@ class Everything:
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, self._stop)
         async with aclosing(watch(self._settings.folder)) as updates:
-            self._read(await anext(updates))
+            await self._read(await anext(updates))
             async with AsyncExitStack() as doors:
                 await self._open(doors)
                 return await self._serve(updates)
@@ -98,7 +98,7 @@ class Everything:
         binding = Binding(self._settings.address, self._settings.port_offset, is_exclusive=True)
         return (the_time(), Stated(BINDING, binding), Stated(SYSTEM_ROOTS, self._roots is not None))
 
-    def _read(self, update: Update) -> None:
+    async def _read(self, update: Update) -> None:
         """Pass on what the folder says; until it is safe for the first time, nothing is served."""
         self._engine.standing.problems = update.problems
         self._held = update.held
@@ -106,12 +106,12 @@ class Everything:
         if batch and not update.held:
             self._engine.put(batch, update.seen)
             self._begun = True
-        self._engine.announce()
+        await self._engine.announce()
         self._news.set()
 
     async def _follow(self, updates: AsyncIterator[Update]) -> None:
         async for update in updates:
-            self._read(update)
+            await self._read(update)
 
     def _take(self, outcome: Outcome) -> None:
         """Have an Envoy for each Gateway that has something to listen for."""

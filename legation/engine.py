@@ -107,9 +107,9 @@ class Engine:
         """Add to the next batch; what is news of a source says when it was received."""
         self._pump.put(batch, received)
 
-    def announce(self) -> None:
+    async def announce(self) -> None:
         """Say in the log what changed for the better or the worse."""
-        self._announcer.announce()
+        await self._announcer.announce()
 
     def wrote(self, about: Ref) -> None:
         """Hear that a status was written."""
@@ -165,9 +165,9 @@ class Engine:
             for report in reports:
                 self._traces.tracer.note(report)
 
-    def _tell(self, outcome: Outcome) -> None:
+    async def _tell(self, outcome: Outcome) -> None:
         self.standing.take(outcome)
-        self._announcer.announce(outcome.news)
+        await self._announcer.announce(outcome.news)
         trust_news.log(outcome.roots)
         self._deliveries.note()
 

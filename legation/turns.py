@@ -8,7 +8,7 @@ can while the event loop is at something.
 import asyncio
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from threading import Lock, get_ident
 from time import monotonic
@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 SWITCH = 0.0005  # seconds; by itself Python gives ten times as many, and an Envoy's message needs several
 SHARE = 0.005  # seconds for which a thread has the floor while others want it
+FEW = 16  # things to say, or to look at, on the event loop at once
 LONGEST = 0.05  # seconds for which a thread waits for the event loop at once
 
 
@@ -116,6 +117,14 @@ give_way = FLOOR.give_way
 def pieces(things: Iterable[object]) -> list[Raw]:
     """Write each thing as JSON by itself: between two of them others may have the interpreter."""
     return [Raw(msgspec.json.encode(each)) for each in things]
+
+
+async def in_turns(things: Iterable[T]) -> AsyncIterator[T]:
+    """Give one thing after the other; after each few others have their turn on the event loop."""
+    for number, each in enumerate(things, start=1):
+        yield each
+        if number % FEW == 0:
+            await asyncio.sleep(0)
 
 
 async def aside(work: Callable[[], T]) -> T:

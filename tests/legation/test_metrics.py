@@ -57,7 +57,7 @@ class Plant:
     def take(self, outcome: Outcome) -> None:
         """Let everyone know of a batch."""
         asyncio.run(self.engine._offer(outcome))
-        self.engine._tell(outcome)
+        asyncio.run(self.engine._tell(outcome))
         self.engine._telemetry.take(outcome)
 
     def connect(self, group: str, node: str) -> Seat:

@@ -1,5 +1,6 @@
 """However much comes and goes, nothing of it stays: every table is as large afterwards as it was before."""
 
+import asyncio
 import json
 from collections.abc import Iterator, Sized
 
@@ -59,7 +60,7 @@ class Parts:
         self._folder.take("a.yaml", read(text, "a.yaml"))
         outcome = self.workbench.work([*self._folder.changes(), *others])
         self.standing.take(outcome)
-        self.announcer.announce(outcome.news)
+        asyncio.run(self.announcer.announce(outcome.news))
 
     def sizes(self) -> dict[str, int]:
         """Measure every table."""

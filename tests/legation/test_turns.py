@@ -1,15 +1,17 @@
 """Threads that compute beside the event loop."""
 
+import asyncio
 import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from time import monotonic
 
 import pytest
 
 from legation import turns
-from legation.turns import LONGEST, SWITCH, Floor, give_way_soon
+from legation.turns import FEW, LONGEST, SWITCH, Floor, give_way_soon, in_turns
 
 SOON = 10.0  # seconds within which another thread does anything
 
@@ -135,3 +137,19 @@ def test_the_floor_is_free_again_after_a_failure() -> None:
     with pytest.raises(KeyError), floor.taken():
         raise KeyError
     assert floor.is_free
+
+
+async def test_things_come_in_order_and_after_each_few_others_have_their_turn() -> None:
+    turns = count()
+
+    async def others() -> None:
+        while True:
+            next(turns)
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(others())
+    seen = [(each, next(turns)) async for each in in_turns(range(3 * FEW))]
+    task.cancel()
+    assert [each for each, _ in seen] == [*range(3 * FEW)]
+    whose = [turn - each for each, turn in seen]  # it rises whenever somebody else took one
+    assert whose == [0] * FEW + [1] * FEW + [2] * FEW
