@@ -5,7 +5,8 @@ come to it one after the other, each with a Service of its own that was there be
 Gateways without Envoys: each in a namespace of its own, or all in the namespace of the one that is probed,
 where each new route has to be certain of all their policies. How long it is from the API server's having a
 route until Envoy's answer to the table of routes is told by the product's own spans, and until the first 200
-by who asks. All are multiples of the same beside nothing, which is measured before the others and after them.
+by who asks. How late its event loop is, from its start on, is said beside a loop that has nothing to do.
+All are multiples of the same beside nothing, which is measured before the others and after them.
 `ROUTES=500` and `PROBES=50` name other sizes.
 """
 
@@ -22,10 +23,14 @@ from pathlib import Path
 from time import monotonic, time
 from typing import NamedTuple
 
+import aiohttp
+
 from bench.api_server import LEASES, counted
 from bench.cluster.report import LATE, MEDIAN, percentile
-from bench.loop import shop
+from bench.loop import Operator, Seen, shop
+from bench.loop import beside as idle_beside
 from bench.scaling.given import LISTENS
+from legation.telemetry.watchdog import STALL
 from tests.changing.kiosk import bootstrap
 from tests.changing.replicas import PLURALS, Api, api_serving, started
 from tests.changing.shop import PLAIN, Visited
@@ -63,6 +68,7 @@ HTTP, WORD, NOT_FOUND = 80, "ok", 404
 WRONG = ("before", "after", "at the end", "closed")
 BEFORE, TAKEN = ("wait", "translate"), "push RouteConfiguration"
 NANO = 1_000_000_000
+OURS, IDLE = "ours", "idle"  # event loops
 SPEECH = Speech(lasting=True, word=WORD)
 CHANGED = tuple(PLURALS[kind] for kind in ("HTTPRoute", "BackendTLSPolicy", "Gateway"))
 EPOCH = time() - monotonic()  # once: spans are dated in this way, too
@@ -114,6 +120,7 @@ class Found(NamedTuple):
     followed: tuple[Steps, ...]
     wrong: Mapping[str, int]
     standing: Counter[Answer]
+    loops: Counter[str]  # looks at them, and how many found them late
 
 
 class Scene(NamedTuple):
@@ -122,6 +129,7 @@ class Scene(NamedTuple):
     api: Api
     port: int
     spans: Collector
+    admin: str
 
     def visitor(self, name: str, pace: float) -> Visitor:
         """Make somebody who asks for the host of a route."""
@@ -163,7 +171,7 @@ async def staged(beside: Beside) -> AsyncIterator[Scene]:
                 started(api.server.port, Path(folder)) as replica,
                 running_envoy(await bootstrap(replica.port)),
             ):
-                scene = Scene(api, port, spans)
+                scene = Scene(api, port, spans, await replica.running.admin())
                 await until(partial(_serves, scene), within=WITHIN)
                 await _told(api)
                 yield scene
@@ -246,7 +254,8 @@ async def probed(scene: Scene, beside: Beside) -> Found:
     wrong["closed"] += regular.broken.total() + regular.dismissed
     regular.close()
     steps = await followed(scene.spans, moments)
-    return Found(tuple(each.served - each.began for each in moments), steps, wrong, answers)
+    took = tuple(each.served - each.began for each in moments)
+    return Found(took, steps, wrong, answers, Counter())
 
 
 async def followed(collector: Collector, moments: Sequence[Moments]) -> tuple[Steps, ...]:
@@ -271,14 +280,22 @@ def _steps(moments: Sequence[Moments], wait: Told, built: Told, taken: Told) -> 
             yield Steps(heard - each.began, begun - heard, translated - begun, answered - translated)
 
 
-async def measure(beside: Beside) -> Found:
+async def measure(state: Beside) -> Found:
     """Have one state, and probe it."""
-    async with staged(beside) as scene:
+    async with idle_beside() as alone, staged(state) as scene:
         gc.freeze()  # else this process stops to look through all that its API server holds
         try:
-            return await probed(scene, beside)
+            found = await probed(scene, state)
         finally:
             gc.unfreeze()
+        async with aiohttp.ClientSession() as session:
+            product = await Operator(session, scene.admin).look()
+    return found._replace(loops=Counter(dict(chain(_loop(OURS, product), _loop(IDLE, *alone)))))
+
+
+def _loop(whose: str, seen: Seen) -> Iterator[tuple[str, int]]:
+    yield f"{whose} looks", int(seen.looks)
+    yield f"{whose} late", int(seen.looks - seen.late[STALL])
 
 
 def joined(*found: Found) -> Found:
@@ -288,6 +305,7 @@ def joined(*found: Found) -> Found:
         tuple(chain.from_iterable(each.followed for each in found)),
         {what: sum(each.wrong[what] for each in found) for what in WRONG},
         sum((each.standing for each in found), Counter()),
+        sum((each.loops for each in found), Counter()),
     )
 
 
@@ -309,6 +327,10 @@ def report(beside: Beside, found: Found, base: Found) -> None:
     told = ", ".join(f"{what} {number}" for what, number in found.wrong.items())
     print(f"  {len(found.served)} new routes, {len(found.followed)} followed; wrong answers: {told}")
     print(f"  an old route: {failed} of {found.standing.total()} requests failed")
+    ours, idle = (f"{found.loops[f'{who} late']} of {found.loops[f'{who} looks']}" for who in (OURS, IDLE))
+    print(
+        f"  the event loop, since it began: later than 20 ms at {ours} looks, an idle one beside it at {idle}"
+    )
 
 
 async def main() -> None:
