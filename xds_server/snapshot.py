@@ -1,6 +1,6 @@
 """Everything offered to one group of Envoys at one moment, and the difference between two moments."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from msgspec import Struct
@@ -132,22 +132,33 @@ class Snapshot(Struct, frozen=True, eq=False, dict=True):
         return frozenset(entry.resource.endpoints for entry in clusters if entry.resource.endpoints)
 
     def names(self, type_url: str) -> frozenset[str]:
-        """Every name of a type."""
-        return frozenset(self.entries.get(type_url, {}))
+        """Every name of a type of which a client gets something."""
+        given = self.entries.get(type_url, {}).keys()
+        return self._endpoint_names | given if type_url == EDS else frozenset(given)
 
 
 def changed(before: Snapshot | None, after: Snapshot) -> dict[str, set[str]]:
-    """The names of each type that appeared, went, or have other content."""
+    """The names of each type of which a client gets something now, nothing any more, or something else."""
     if before is None:
-        return {type_url: set(named) for type_url, named in after.entries.items()}
+        return {type_url: set(after.names(type_url)) for type_url in after.entries}
     differing = {
         type_url: _differing(before.entries[type_url], named)
         for type_url, named in after.entries.items()
         if named is not before.entries[type_url]
     }
+    differing[EDS] = differing.get(EDS, set()) | _implied(differing.get(CDS, ()), before, after)
     return {type_url: names for type_url, names in differing.items() if names}
 
 
 def _differing(before: Mapping[str, Entry], after: Mapping[str, Entry]) -> set[str]:
     gone = before.keys() - after.keys()
     return gone | {name for name, entry in after.items() if before.get(name) is not entry}
+
+
+def _implied(clusters: Iterable[str], before: Snapshot, after: Snapshot) -> set[str]:
+    """Endpoints of which there are none, or were none, only because a cluster names them, or named them."""
+    users = (offer.find(CDS, name) for name in clusters for offer in (before, after))
+    named = {user.resource.endpoints for user in users if user}
+    return {
+        name for name in named if name and (before.find(EDS, name) is None) != (after.find(EDS, name) is None)
+    }

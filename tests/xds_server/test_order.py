@@ -9,7 +9,7 @@ from tests.xds_server.talk import GRACE, HOLD, Server, Talk, bodies, names
 from xds_server.memory import YOUNG
 from xds_server.messages import Response
 from xds_server.report import Overdue
-from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Resource, Snapshot
+from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Entry, Resource, Snapshot, no_endpoints
 
 BOTH = pytest.mark.parametrize("whole", [True, False], ids=["whole", "delta"])
 TRAFFIC = pytest.mark.parametrize("kind", [LDS, RDS], ids=["listener", "table"])
@@ -37,6 +37,10 @@ def settled(server: Server, first: Offer, *, whole: bool) -> Talk:
 
 def said(responses: list[Response]) -> list[tuple[str, list[str]]]:
     return [(response.type_url, names(response)) for response in responses]
+
+
+def names_gone(responses: list[Response]) -> list[str]:
+    return [name for response in responses for name in response.removed]
 
 
 ONE = {"c1": cluster("v1")}
@@ -576,6 +580,33 @@ def test_a_cluster_that_a_returning_client_is_given_once_more_is_told_that_it_ha
     assert names(given) == ["c"]
     [none] = returned.ask(EDS, "e")
     assert bodies(none) == {"e": "\n\x01e"}
+
+
+@pytest.mark.rule(43)
+@BOTH
+def test_a_cluster_that_was_kept_while_it_was_refused_is_told_again_that_it_has_none(*, whole: bool) -> None:
+    first = {CDS: {"c": cluster("v1", "e")}, EDS: {"e": plain("here")}}
+    client = settled(Server(), first, whole=whole)
+    [refused] = client.publish({CDS: {"c": cluster("bad")}})
+    client.nack(refused, "no")
+    assert names_gone(client.take_all(client.hear_after(HOLD + GRACE))) == ([] if whole else ["e"])
+    [none] = client.publish({CDS: first[CDS]})
+    assert bodies(none) == {"e": "\n\x01e"}
+
+
+@pytest.mark.rule(43)
+def test_a_returning_client_that_kept_a_cluster_while_it_was_refused_is_told_again_that_it_has_none() -> None:
+    server, kept = Server(), {"c": cluster("v1", "e")}
+    settled(server, {CDS: kept, EDS: {}}, whole=False).leave()
+    server.publish({CDS: {"c": cluster("bad")}})
+    server.clock.now += YOUNG
+    client, none = server.connect(whole=False), no_endpoints("e")
+    [refused] = client.change(CDS, versions={"c": Entry(CDS, "c", kept["c"]).version})
+    client.nack(refused, "no")
+    assert client.change(EDS, ("e",), versions={"e": none.version}) == []
+    assert names_gone(client.take_all(client.hear_after(HOLD + GRACE))) == ["e"]
+    [again] = client.publish({CDS: kept})
+    assert again.entries[0].version == none.version
 
 
 @pytest.mark.rule(44)

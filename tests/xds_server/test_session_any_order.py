@@ -50,7 +50,8 @@ class AnyOrder(RuleBasedStateMachine):
         if before is not None:
             changes = changed(before, snapshot)
             self.envoy.changed_at.update(dict.fromkeys(changes.get(CDS, ()), self.clock.now))
-            self.envoy.emptied_at.update(dict.fromkeys(changes.get(EDS, ()), self.clock.now))
+            emptied = changes.get(EDS, set()) & before.entries[EDS].keys()
+            self.envoy.emptied_at.update(dict.fromkeys(emptied, self.clock.now))
         self.hub.publish(GROUP, snapshot)
 
     @rule(name=st.sampled_from([f"c{n}" for n in range(5)]), text=TEXTS, endpoints=ENDPOINTS, secrets=SECRETS)

@@ -107,3 +107,12 @@ def test_missing_endpoints_are_an_empty_assignment() -> None:
     assert entry is not None
     said = endpoint_pb2.ClusterLoadAssignment.FromString(entry.resource.body)
     assert said == endpoint_pb2.ClusterLoadAssignment(cluster_name="shop/pay:80")
+
+
+@pytest.mark.rule(43)
+def test_missing_endpoints_come_and_go_with_the_clusters_that_name_them() -> None:
+    before = Snapshot.of({CDS: {"c": cluster("v1", "e"), "d": cluster("v1", "f")}, EDS: {"f": plain("v1")}})
+    after = before.amended({CDS: {"c": cluster("v2"), "d": cluster("v2", "g"), "h": cluster("v1", "f")}})
+    assert changed(before, after) == {CDS: {"c", "d", "h"}, EDS: {"e", "g"}}
+    assert changed(None, before)[EDS] == {"e", "f"}
+    assert after.names(EDS) == {"f", "g"}
