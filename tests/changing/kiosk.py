@@ -5,6 +5,7 @@ They come by HTTP and by HTTPS alike.
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -46,6 +47,8 @@ ALONE = ("--no-envoy", "--xds", "127.0.0.1:0")  # a control plane for Envoys of 
 LASTING, PASSING = 3, 1  # visitors that keep their connection, and that open one for each request
 SOME = 40  # answers that show what holds now
 OPENS_WITHIN = 120.0
+COPIED = "x-copied"  # a header by which a copy can be told from the request
+COPY = re.compile(rf"GET / HTTP/1\.1\r\n([^\r]+\r\n)*{COPIED}: [^\r]+\r\n([^\r]+\r\n)*\r\n".encode())
 
 
 class Kiosk:
@@ -58,9 +61,9 @@ class Kiosk:
         self.traffic = Traffic(frozenset({NAMES[0]}))
         self.visitors = [self._visitor(port) for port in self.ports for _ in range(LASTING + PASSING)]
         self._folder = folder
-        self._behind = behind
+        self.behind = behind
         self._authority = authority
-        self._leads_to = NAMES[0]
+        self._leads_to = frozenset(NAMES[:1])
         self._shown = self._issue()
         self._hosts: tuple[str, ...] = (GUESTS,)  # of HTTPS listeners
         self._save()
@@ -84,26 +87,28 @@ class Kiosk:
 
     @property
     def cleartext(self) -> list[bytes]:
-        """What backends were told outside of TLS."""
-        return [said for each in self._behind.values() if (said := bytes(each.tap.cleartext))]
+        """What backends were told outside of TLS, except for copies."""
+        return [said for each in self.behind.values() if (said := COPY.sub(b"", each.tap.cleartext))]
 
-    def lead_to(self, name: str) -> None:
-        """Have the route lead to a backend; until it is reached, both are right."""
-        self.traffic.enter(frozenset({self._leads_to, name}))
-        self._leads_to = name
+    def lead_to(self, *names: str) -> None:
+        """Have the route lead to backends; until they are reached, those before are right, too."""
+        self.traffic.enter(self._leads_to.union(names))
+        self._leads_to = frozenset(names)
         self._save()
 
     async def reached(self) -> None:
-        """Wait until nobody answers but whom the route leads to; from then on nobody else is right."""
-        await self.answered_by(self._leads_to)
-        self.traffic.enter(frozenset({self._leads_to}))
+        """Wait until those answer whom the route leads to; from then on nobody else is right."""
+        await self.answered_by(*self._leads_to)
+        self.traffic.enter(frozenset(self._leads_to))
 
-    async def answered_by(self, name: str) -> None:
-        """Wait until nobody else answers."""
-        others = [each for each in NAMES if each != name]
-        before = None
-        while before != (before := [self.traffic.answers.get(each) for each in others]):
+    async def answered_by(self, *names: str) -> None:
+        """Wait until all of these answer and nobody else, or somebody was answered wrongly."""
+        answering = frozenset[Answer]()
+        while answering != frozenset(names) and not self.traffic.surprises:
+            before = dict(self.traffic.answers)
             await self.traffic.more(SOME)
+            after = self.traffic.answers.items()
+            answering = frozenset(each for each, number in after if number > before.get(each, 0))
 
     def open_to(self, *hosts: str) -> None:
         """Have an HTTPS listener for each of these hosts, all at one port, and with one certificate."""
@@ -144,11 +149,11 @@ class Kiosk:
         """Everything as it is meant to be now: what others need comes before them."""
         made = [SERVED_BY_US, tls_secret("shown", self._shown), edge(*self._listeners())]
         made.append(config_map("roots", self._authority.pem))
-        for name, each in self._behind.items():
+        for name, each in self.behind.items():
             roots = {"group": "", "kind": "ConfigMap", "name": "roots"}
             made.append(policy(name, {"hostname": HOST, "caCertificateRefs": [roots]}))
             made += [service(name, {HTTPS: None}), *endpoints(name, HTTPS, each.port)]
-        return [*made, route("HTTPRoute", "kiosk", [(self._leads_to, HTTPS)])]
+        return [*made, route("HTTPRoute", "kiosk", [(each, HTTPS) for each in sorted(self._leads_to)])]
 
     def _listeners(self) -> Iterator[Json]:
         yield http_listener(self.ports[PLAIN])
