@@ -238,12 +238,10 @@ def body_reader(kind: Kind[T]) -> Callable[[ObjectName, str, Raw], Put[T] | Unre
 
 def portions(received: Sequence[Received]) -> list[Sequence[Received]]:
     """Part what was received together, a page of a list as well as events of a watch."""
-    match received:
-        case [Page(items=items) as page] if len(items) > PORTION:
-            *parts, last = _cut(items)
-            return [*([Part(tuple(each))] for each in parts), [replace(page, items=tuple(last))]]
-        case _:
-            return _cut(received)
+    if len(received) == 1 and isinstance(page := received[0], Page) and len(page.items) > PORTION:
+        *parts, last = _cut(page.items)
+        return [*([Part(tuple(each))] for each in parts), [replace(page, items=tuple(last))]]
+    return _cut(received)
 
 
 def _cut(things: Sequence[R]) -> list[Sequence[R]]:

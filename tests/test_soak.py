@@ -4,12 +4,19 @@ import pytest
 
 from bench.soak.churn import CHANGED, DELETED, MADE, Changes, differences
 from bench.soak.levels import Growth, Levels, growth
-from bench.soak.soak import soak
+from bench.soak.soak import VISITORS, soak
 from tests.legation.manifest_texts import gateway, route, together
 
 ROUNDS = 24
 LEVEL = Levels(
-    memory=150_000_000, blocks=600_000, files=20, threads=15, tasks=30, results=2_000, series=180, circles=0
+    memory=150_000_000,
+    blocks=600_000,
+    files=20,
+    threads=15,
+    tasks=30,
+    results=2_000,
+    series=180,
+    circles=2_500,
 )
 
 
@@ -22,12 +29,12 @@ def test_what_rises_a_little_in_every_second_round_is_noticed(what: str) -> None
     level = getattr(LEVEL, what)
     step = 1 + level // 50
     rounds = [LEVEL._replace(**{what: level + number // 2 * step}) for number in range(ROUNDS)]
-    assert rising(growth(rounds)) == {what}
+    assert rising(growth(rounds, VISITORS)) == {what}
 
 
 def test_what_is_odd_in_some_rounds_is_as_flat_as_before() -> None:
     rounds = [LEVEL._replace(files=20 + 3 * (number % 7 == 0)) for number in range(ROUNDS)]
-    assert rising(growth(rounds)) == set()
+    assert rising(growth(rounds, VISITORS)) == set()
 
 
 def test_what_differs_is_counted_once_for_each_object() -> None:
@@ -39,4 +46,4 @@ def test_what_differs_is_counted_once_for_each_object() -> None:
 
 
 async def test_nothing_that_comes_and_goes_leaves_anything() -> None:
-    assert rising(growth((await soak(ROUNDS)).levels)) == set()
+    assert rising(growth((await soak(ROUNDS)).levels, VISITORS)) == set()

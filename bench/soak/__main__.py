@@ -20,7 +20,7 @@ def main() -> int:
     began = monotonic()
     soaked = asyncio.run(soak(ROUNDS))
     took = monotonic() - began
-    found = growth(soaked.levels)
+    found = growth(soaked.levels, VISITORS)
     print(f"{ROUNDS} rounds, and those before them to warm up, in 1/{HOUR / took:.1f} of an hour")
     tell_changes(soaked.changes)
     print(f"  {ROUNDS * VISITORS} Envoys came and went, {ROUNDS * PAGES_EACH} pages were looked at")
