@@ -9,8 +9,9 @@ import gc
 from collections.abc import Generator
 from contextlib import contextmanager
 from threading import Lock
+from time import thread_time
 
-MUCH = 5_000  # objects; to look through so many takes some milliseconds
+LONG = 0.01  # seconds of the processor, in which so much is made that a look at it takes milliseconds
 YOUNG = 2_000  # objects more than there were: time to look at them
 LOOKS = 5  # that an object has to outlive to be young no more
 NEVER = 2**31 - 1
@@ -28,7 +29,7 @@ class Collector:
         """Begin with nobody."""
         self._guard = Lock()
         self._within = 0
-        self._was_on = False
+        self._was_on = self._made_much = False
 
     @contextmanager
     def still(self) -> Generator[None]:
@@ -38,17 +39,21 @@ class Collector:
             if self._within == 1:
                 self._was_on = gc.isenabled()
                 gc.disable()
+        began = thread_time()
         try:
             yield
         finally:
+            took = thread_time() - began
             with self._guard:
                 self._within -= 1
+                self._made_much |= took > LONG
                 if self._within == 0 and self._was_on:
                     self._go_on()
 
     def _go_on(self) -> None:
-        if len(gc.get_objects(generation=0)) > MUCH:  # by its own count what went is no more
+        if self._made_much:
             gc.freeze()
+        self._made_much = False
         gc.enable()
 
 

@@ -39,12 +39,12 @@ SHARES = MappingProxyType({"memory": 0.03, "blocks": 0.01})
 # What is counted may not rise by one, but for series: a histogram may be told of for the first time.
 COUNTS = MappingProxyType({"series": 20.0})
 NONE = 0.5
-# Of an Envoy that comes while much is made, gRPC leaves five small objects; a stream of ours is some hundreds.
+# Of an Envoy that comes while much is made, gRPC leaves five small objects; a stream of ours is hundreds.
 EACH_ENVOY = MappingProxyType({"circles": 5})
 
 
 def growth(rounds: Sequence[Levels], visitors: int) -> list[Growth]:
-    """Judge each level by its slope, which a few odd rounds do not bend; so many Envoys come in each round."""
+    """Judge each level by its slope, which a few odd rounds do not bend; so many Envoys come in each."""
     found = []
     for what, values in zip(Levels._fields, zip(*rounds, strict=True), strict=True):
         level = median(values)
