@@ -1,5 +1,6 @@
 """From changes to what Envoys and people are given: the parts that every way to run has."""
 
+import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
@@ -167,8 +168,9 @@ class Engine:
 
     async def _tell(self, outcome: Outcome) -> None:
         self.standing.take(outcome)
+        await asyncio.sleep(0)  # what went with the outcome before may have taken a while
         await self._announcer.announce(outcome.news)
-        trust_news.log(outcome.roots)
+        await trust_news.log(outcome.roots)
         self._deliveries.note()
 
     def _confide(self, here: Mapping[str, Telling]) -> None:

@@ -98,10 +98,10 @@ class Events:
 
     def _hear(self, changes: Iterable[RootsChange]) -> None:
         for each in changes:
-            if self._leads:
-                self._add(happening(each))
-            else:
+            if not self._leads:
                 self._untold.append((_clock(), each))
+            elif self._has_room(each.owner.name.namespace):  # else it is not even put in words
+                self._put(happening(each))
 
     def _catch_up(self) -> None:
         """Tell what changed while perhaps nobody led; where somebody did, the Event is there already."""
@@ -119,10 +119,16 @@ class Events:
 
     def _add(self, happening: Happening) -> None:
         """Have something told, if it is not too much."""
+        if self._has_room(happening.regarding.namespace):
+            self._put(happening)
+
+    def _has_room(self, namespace: str) -> bool:
         full = len(self._waiting) >= MOST_WAITING
-        if full or not self._rations.allow(happening.regarding.namespace, _clock()):
-            self._left_out += 1
-            return
+        may_be_told = not full and self._rations.allow(namespace, _clock())
+        self._left_out += not may_be_told
+        return may_be_told
+
+    def _put(self, happening: Happening) -> None:
         self._waiting.append(happening)
         self._news.set()
 

@@ -32,7 +32,7 @@ from legation.other_replicas import OtherReplicas, own_service
 from legation.permissions import LEASE
 from legation.proofs.audit_log import AuditLog, appending
 from legation.proxies.ways import Ways
-from legation.pump import the_time
+from legation.pump import Taker, the_time
 from legation.settings import RunSettings
 from legation.status_writer import StatusWriter, Wrote
 from legation.workbench import Outcome, Workbench
@@ -78,7 +78,8 @@ class Replica:
         self._crds = Crds(reader, self._state)
         self._leader = Leader(writer, lease, _candidate())
         self._others = OtherReplicas(own_service(settings), reader, self._roots, self._ask_again)
-        self._engine = Engine(Workbench(keeps_what_is_written=True), self._around(), [self._take])
+        self._audit_log = AuditLog(appending(settings.audit_log)) if settings.audit_log else None
+        self._engine = Engine(Workbench(keeps_what_is_written=True), self._around(), self._takers())
         self._engine.standing.lacks = lambda: self._cluster.lacks
         self._engine.standing.stale = self._cluster.stale
         self._engine.measure(ClusterMetrics(self._sources(server)))
@@ -87,7 +88,6 @@ class Replica:
         self._managed = (
             ManagedMode(settings, ways, self._engine.put, review) if settings.is_authority else None
         )
-        self._audit_log = AuditLog(appending(settings.audit_log)) if settings.audit_log else None
         if self._audit_log:
             self._engine.measure(self._audit_log)
         self._begun = False
@@ -202,13 +202,17 @@ class Replica:
             leads=lambda: self._leader.leads,
         )
 
-    def _take(self, outcome: Outcome) -> None:
+    def _takers(self) -> Sequence[Taker]:
+        """Name who takes what a batch led to, each in a turn of the event loop of its own."""
+        records = [self._audit_log.take] if self._audit_log else []
+        return (self._judge, self._events.take, *records, self._conclude)
+
+    def _judge(self, outcome: Outcome) -> None:
         self._statuses.take(outcome.judged, outcome.news)
+
+    def _conclude(self, outcome: Outcome) -> None:
         if self._managed:
             self._managed.take(outcome)
-        self._events.take(outcome)
-        if self._audit_log:
-            self._audit_log.take(outcome)
         self._translated.set()
 
     def _wrote(self, wrote: Wrote) -> None:

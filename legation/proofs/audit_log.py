@@ -18,7 +18,7 @@ import structlog
 from msgspec import structs
 from prometheus_client.core import CounterMetricFamily, Metric
 
-from legation.proofs.audit_record import Changed, beginning, line
+from legation.proofs.audit_record import Changed, Record, beginning, line
 from legation.proofs.hops import audited
 from legation.turns import aside
 from legation.workbench import Outcome
@@ -73,7 +73,7 @@ class AuditLog:
         """Begin without lines."""
         self._append = append
         self._log = structlog.get_logger()
-        self._waiting: deque[bytes] = deque()
+        self._waiting: deque[Record] = deque()
         self._unled = Unled()
         self._snapshots: Mapping[str, Snapshot] | None = None
         self._news = asyncio.Event()
@@ -86,7 +86,7 @@ class AuditLog:
         """Take in what a batch changed."""
         self._snapshots = outcome.snapshots
         if self._leads:
-            self._put(map(line, outcome.records))
+            self._put(outcome.records)
         else:
             self._unled.add(outcome.records)
         self._news.set()
@@ -99,7 +99,7 @@ class AuditLog:
         unled, given_up = self._unled.take()
         self._lost += given_up
         inherited = (structs.replace(each, inherited=True) for each in unled)
-        self._put(map(line, (*inherited, *beginning(hops, datetime.now(UTC)))))
+        self._put((*inherited, *beginning(hops, datetime.now(UTC))))
         self._leads = True
         try:
             await self._write_all()
@@ -116,8 +116,8 @@ class AuditLog:
         )
         return [CounterMetricFamily(name, says, value=value) for name, says, value in said]
 
-    def _put(self, lines: Iterable[bytes]) -> None:
-        for each in lines:
+    def _put(self, records: Iterable[Record]) -> None:
+        for each in records:
             if len(self._waiting) < MOST_WAITING:
                 self._waiting.append(each)
             else:
@@ -144,16 +144,16 @@ class AuditLog:
             self._writing.release()
 
     def _write_due(self) -> bool:
-        due = len(self._waiting)
+        due = list(self._waiting)  # others add to it meanwhile
         try:
-            self._append(b"".join(self._waiting[place] for place in range(due)))
+            self._append(b"".join(map(line, due)))
         except OSError as error:
             self._failed += 1
             self._complain(str(error))
             return False
-        for _ in range(due):
+        for _ in due:
             self._waiting.popleft()
-        self._written += due
+        self._written += len(due)
         self._complain("")
         return True
 

@@ -8,6 +8,7 @@ import structlog
 from k8s_watch.kind import Place
 from k8s_watch.writer import Happening
 from legation.proofs.changes import RootsChange
+from legation.turns import in_turns
 from translator.objects.kinds import KINDS
 from translator.rules.certificates import Anchor
 from translator.rules.creed import Basis
@@ -26,9 +27,9 @@ _OTHERS = MappingProxyType({
 _KINDS = MappingProxyType({info.kind: info for info in KINDS})
 
 
-def log(changes: Iterable[RootsChange]) -> None:
+async def log(changes: Iterable[RootsChange]) -> None:
     """Write a line for each."""
-    for each in changes:
+    async for each in in_turns(changes):
         structlog.get_logger().info(
             "trust changed",
             object=str(each.owner),
