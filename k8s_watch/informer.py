@@ -42,7 +42,10 @@ class Informer(Generic[T]):
         namespaces: Sequence[str] = (),
         pace: Pace | None = None,
     ) -> None:
-        """Tell `deliver`, which is waited for; without namespaces, of all objects there are."""
+        """Tell `deliver`, which is waited for; without namespaces, of all objects there are.
+
+        Nothing is told where what was received together had more to tell, and now has no more.
+        """
         self.kind = kind
         self.told = 0  # changes
         self.changed = float("-inf")  # when the last of them was told, by the event loop's clock

@@ -353,3 +353,19 @@ async def test_of_much_that_comes_at_once_all_that_counts_as_told_was_told_whene
     await scene.api.put("many-0", size=1)
     await scene.told.until(lambda: scene.told.things["many-0"].size == 1)
     assert not informer.is_amid
+
+
+async def test_that_no_more_is_to_come_is_told_even_if_the_rest_is_nothing_new(scene: Scene) -> None:
+    for number in range(10 * PORTION):
+        await scene.api.put(f"many-{number}", size=number)
+    informer = await scene.watch()
+    await scene.told.until(lambda: scene.told.synced == 1)
+    assert 0 not in scene.told.batches
+    await scene.api.leave("widgets")
+    await eventually(lambda: informer.failure is not None)
+    await scene.api.put("a-new-one", size=1)  # the first of a list by its name
+    scene.api.forget()
+    await scene.api.leave()
+    await scene.told.until(lambda: 0 in scene.told.batches)
+    assert "a-new-one" in scene.told.things
+    assert not informer.is_amid
