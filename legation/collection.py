@@ -13,7 +13,7 @@ from time import thread_time
 
 LONG = 0.01  # seconds of the processor, in which so much is made that a look at it takes milliseconds
 YOUNG = 2_000  # objects more than there were: time to look at them
-LOOKS = 5  # that an object has to outlive to be young no more
+LOOKS = 5  # until what all of them left is looked at together, for the last time
 NEVER = 2**31 - 1
 
 

@@ -99,7 +99,7 @@ class Kiosk:
     async def reached(self) -> None:
         """Wait until those answer whom the route leads to; from then on nobody else is right."""
         await self.answered_by(*self._leads_to)
-        self.traffic.enter(frozenset(self._leads_to))
+        self.traffic.enter(self._leads_to)
 
     async def answered_by(self, *names: str) -> None:
         """Wait until all of these answer and nobody else, or somebody was answered wrongly."""

@@ -27,7 +27,7 @@ def as_before() -> Iterator[None]:
 
 
 def rings() -> int:
-    """Count those that are there, wherever the collector has them."""
+    """Count those that are there."""
     gc.unfreeze()
     return sum(isinstance(each, Ring) for each in gc.get_objects())
 
