@@ -15,6 +15,8 @@ ENVOY = Path(envoy._bin.__file__).with_name("envoy")
 STARTS_WITHIN = 120.0  # seconds, of which all pass in failure only
 STOPS_WITHIN = 30.0
 LOOK_AGAIN_AFTER = 0.02
+LAST_WORDS = 4000  # characters of each thing that is told of an Envoy after a failure
+TOLD = ("/listeners", "/init_dump", "/certs", "/stats?filter=control_plane|listener_manager|sds")  # then
 EPHEMERAL_ADMIN = {"address": {"socket_address": {"address": "127.0.0.1", "port_value": 0}}}
 
 
@@ -47,6 +49,11 @@ class RunningEnvoy(Struct, frozen=True):
         status, _ = await self.get("/ready")
         return status == http.HTTPStatus.OK
 
+    async def standing(self) -> str:
+        """What it listens at, waits for and shows, and what it said last: for who looks into a failure."""
+        told = [f"{path}: {(await self.get(path))[1][-LAST_WORDS:]}" for path in TOLD]
+        return "\n".join([*told, self.log.read_text()[-LAST_WORDS:]])
+
     async def listener_port(self, name: str) -> int:
         """The port that a listener bound to port 0 was given."""
         _, body = await self.get("/listeners?format=json")
@@ -72,9 +79,21 @@ async def running_envoy(
             running = await _started(process, home)
             if wait_ready:
                 await until(running.ready, within=STARTS_WITHIN)
-            yield running
+            async with _told_of(running):
+                yield running
         finally:
             await _stop(process)
+
+
+@asynccontextmanager
+async def _told_of(running: RunningEnvoy) -> AsyncIterator[None]:
+    """Print how an Envoy stands if the block fails: pytest shows it beside the failure."""
+    try:
+        yield
+    except Exception:
+        if running.process.returncode is None:
+            print(await running.standing())  # noqa: T201  # see above
+        raise
 
 
 async def until(holds: Callable[[], Awaitable[bool]], within: float = STARTS_WITHIN) -> None:
@@ -96,7 +115,7 @@ async def _started(process: asyncio.subprocess.Process, home: Path) -> RunningEn
 
     async def answers() -> bool:
         if process.returncode is not None:
-            raise ChildProcessError((home / "log").read_text()[-4000:])
+            raise ChildProcessError((home / "log").read_text()[-LAST_WORDS:])
         return address.exists() and ":" in address.read_text()
 
     await until(answers, within=STARTS_WITHIN)

@@ -17,3 +17,12 @@ async def test_a_bootstrap_that_envoy_refuses_is_told_with_its_reason() -> None:
     with pytest.raises(ChildProcessError, match="no_such_field"):
         async with running_envoy({"no_such_field": 1}):
             pass
+
+
+async def test_of_an_envoy_in_whose_block_something_fails_it_is_told_how_it_stands(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(LookupError):
+        async with running_envoy({"node": {"id": "n", "cluster": "c"}}) as envoy:
+            await envoy.listener_port("none")
+    assert "/listeners: " in capsys.readouterr().out

@@ -8,7 +8,8 @@ import signal
 import socket
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -23,6 +24,7 @@ STOPS_WITHIN = 120.0
 ENDS_WITHIN = 240.0
 UNASSIGNED = range(20_000, 30_000)  # ports that no kernel gives to whoever asks for any, nor Kubernetes
 TRIES = 100
+KEPT = 300  # claims: more than tests need at a time, and fewer than the files that a process may open
 
 
 class Legation(Struct, frozen=True):
@@ -129,14 +131,41 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "TERM": "dumb"}
 
 
-def free_port() -> int:
-    """Return a port that nobody has just now, and that no connection gets by itself until it is used."""
-    for port in random.SystemRandom().sample(UNASSIGNED, TRIES):
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
-    message = "every port is taken"
-    raise OSError(message)
+class Ports:
+    """Ports that are given away, each to one process of tests at a time.
+
+    Two Envoys may listen at one port, and neither is told: who names an address takes all that was meant for
+    who has every address. So it is not enough that nobody is there when a port is given. Whose it is says a
+    name that the kernel gives once, and takes back when this process ends.
+    """
+
+    def __init__(self, among: Sequence[int] = UNASSIGNED) -> None:
+        """Begin with none given."""
+        self._among = among
+        self._claims = deque[socket.socket]()
+
+    def give(self) -> int:
+        """Return a port that nobody has just now, and that no connection gets by itself until it is used."""
+        for port in random.SystemRandom().sample(self._among, min(TRIES, len(self._among))):
+            claim = socket.socket(socket.AF_UNIX)
+            with suppress(OSError), socket.socket() as probe:
+                claim.bind(f"\0legation-test-port-{port}")
+                probe.bind(("127.0.0.1", port))
+                self._claims.append(claim)
+                if len(self._claims) > KEPT:
+                    self._claims.popleft().close()
+                return port
+            claim.close()
+        message = "every port is taken"
+        raise OSError(message)
+
+    def close(self) -> None:
+        """Let others have all of them."""
+        while self._claims:
+            self._claims.popleft().close()
+
+
+free_port = Ports().give
 
 
 def is_alive(pid: int) -> bool:
