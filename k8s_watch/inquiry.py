@@ -19,6 +19,7 @@ T = TypeVar("T")
 
 ANSWERS = 10.0  # seconds within which a server that is well answers
 CATCHES_UP = 1.0  # seconds in which a watch that is well tells what there is
+STRUGGLES = 5.0  # the same for one that was begun anew: it is not dead, but somebody has too much to do
 
 
 class Left(Struct, frozen=True):
@@ -45,7 +46,7 @@ class Inquiry(Generic[T]):
 
         A namespace without a name stands for all that are in it, and neither for all that there are. What
         was not told is waited for a little. Then the watch is taken for dead and begun anew, and it is worth
-        asking again.
+        asking again: it has longer then.
         """
         found = await self._find(names)
         self.failure = found if isinstance(found, Failed) else await self._wait_for(found)
@@ -55,7 +56,7 @@ class Inquiry(Generic[T]):
 
     async def _wait_for(self, found: Versions) -> Failed | None:
         with suppress(TimeoutError):
-            async with asyncio.timeout(CATCHES_UP):
+            async with asyncio.timeout(STRUGGLES if self.failure else CATCHES_UP):
                 await self._informer.until(lambda: not self._lacks(found))
                 return None
         self._informer.hurry(CATCHES_UP / 2)

@@ -10,10 +10,10 @@ import pytest_asyncio
 
 from k8s_watch.answers import Failed
 from k8s_watch.informer import Informer
-from k8s_watch.inquiry import Inquiry
+from k8s_watch.inquiry import CATCHES_UP, Inquiry
 from k8s_watch.kind import ObjectName
 from k8s_watch.reader import Limits, Reader
-from tests.k8s_watch.faults import refusing
+from tests.k8s_watch.faults import mute, refusing
 from tests.k8s_watch.faulty_api import FaultyApi, serving
 from tests.k8s_watch.listener import QUICK, WIDGETS, Listener, Widget, reached, running
 from tests.looking import eventually
@@ -93,6 +93,18 @@ async def test_what_went_is_waited_for_though_a_list_does_not_name_it(
         assert not await inquiry.is_told(names)
         await eventually(lambda: informer.held == 1)
         assert await inquiry.is_told(names)
+
+
+async def test_a_watch_that_was_begun_anew_has_longer_to_tell_what_there_is(
+    api: FaultyApi, tmp_path: Path
+) -> None:
+    slow = Limits(watch_silence=2 * CATCHES_UP)
+    async with watching(api, tmp_path, limits=slow) as (_, inquiry):
+        await api.hush("widgets")
+        api.fault("watch", mute)
+        await api.put("b", size=2)
+        assert not await inquiry.is_told(EVERYWHERE)
+        assert await inquiry.is_told(EVERYWHERE)
 
 
 async def test_an_older_version_is_not_the_one_that_is_there(api: FaultyApi, tmp_path: Path) -> None:
