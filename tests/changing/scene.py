@@ -177,9 +177,10 @@ class Scene:
         """Say where connections ended that visitors would have gone on with, and how.
 
         A hostname that moves to another listener has another certificate, and may have clients prove who they
-        are: Envoy asks those who came before to come again, with the answer to their next request.
+        are: Envoy asks those who came before to come again, with the answer to their next request. Who then
+        comes to an Envoy that has yet to hear of the move is asked once more.
         """
-        moves = self.made[exchange_listeners.__name__]
+        moves = self.made[exchange_listeners.__name__] * len(self._site.doors)
         return {
             each.visited: (each.broken, each.dismissed)
             for each in self.visitors
