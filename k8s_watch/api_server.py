@@ -17,6 +17,7 @@ import aiohttp
 from kubernetes_asyncio.client import ApiClient, Configuration
 from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
 from msgspec import Struct
+from yaml import YAMLError
 
 from k8s_watch.answers import Failed, read_failure
 
@@ -182,7 +183,12 @@ def kubeconfig(path: str | None = None, context: str | None = None) -> Load:
 
 
 async def _load_kubeconfig(path: str | None, context: str | None, configuration: Configuration) -> None:
-    await load_kube_config(config_file=path, context=context, client_configuration=configuration)
+    """Read a kubeconfig; its reader takes whatever it says for one, and trips over what is half written."""
+    try:
+        await load_kube_config(config_file=path, context=context, client_configuration=configuration)
+    except (YAMLError, TypeError, LookupError, AttributeError) as error:
+        message = f"the kubeconfig is not understood: {str(error).partition(chr(10))[0]}"
+        raise ConfigException(message) from error
 
 
 @contextmanager

@@ -180,6 +180,36 @@ async def test_a_kubeconfig_names_server_authority_and_token(pod: Pod) -> None:
     assert pod.api.requests[0].headers["user-agent"] == "legation/0"
 
 
+NO_KUBECONFIGS = ["", "[]", "clusters: [", "clusters: 3", "kind: Config\ncontexts: [3]\ncurrent-context: a"]
+
+
+@pytest.mark.parametrize("text", NO_KUBECONFIGS)
+async def test_a_kubeconfig_that_is_none_is_said_at_once(tmp_path: Path, text: str) -> None:
+    (tmp_path / "kubeconfig").write_text(text)
+    with pytest.raises(NoAccessError):
+        async with ApiServer(kubeconfig(str(tmp_path / "kubeconfig"))):
+            pass
+
+
+@pytest.mark.parametrize("text", NO_KUBECONFIGS)
+async def test_a_kubeconfig_that_is_half_written_when_it_is_read_again_is_a_failure(
+    tmp_path: Path, text: str
+) -> None:
+    async with serving(FaultyApi()) as api:
+        api.token = "t1"  # noqa: S105  # proves nothing
+        url = f"http://{LOOPBACK}:{api.port}"
+        path = write_kubeconfig(tmp_path, url, token="t1")  # noqa: S106  # proves nothing
+        async with ApiServer(kubeconfig(str(path))) as server:
+            api.token = "t2"  # noqa: S105  # proves nothing
+            path.write_text(text)
+            with pytest.raises(RequestError, match="cannot be read again"):
+                async with server.send(FIND):
+                    pass
+            write_kubeconfig(tmp_path, url, token="t2")  # noqa: S106  # proves nothing
+            assert await ask(server) == 401
+            assert await ask(server) == 200
+
+
 async def ask(server: ApiServer) -> int:
     """Return the code of the answer, or of the failure."""
     try:
