@@ -41,7 +41,7 @@ class Exporter:
         """Send what there is once in a while until cancelled; then send the rest."""
         timeout = aiohttp.ClientTimeout(total=self._settings.timeout)
         headers = {**self._settings.headers, "Content-Type": CONTENT}
-        connector = aiohttp.TCPConnector(ssl=_trust(self._settings))
+        connector = aiohttp.TCPConnector(ssl=await self._trust())
         async with aiohttp.ClientSession(connector=connector, timeout=timeout, headers=headers) as session:
             try:
                 while True:
@@ -53,13 +53,26 @@ class Exporter:
                     async with asyncio.timeout(GOODBYE):
                         await self._send(session)
 
+    async def _trust(self) -> ssl.SSLContext | bool:
+        """Give what proves the collector, once it can be read; until then nothing is sent."""
+        while True:
+            try:
+                return _trust(self._settings)
+            except OSError as error:
+                self._complain(f"{self._settings.roots} cannot be trusted: {error.strerror or error}")
+            await asyncio.sleep(GATHER)
+            self.tracer.tidy()
+
     async def _send(self, session: aiohttp.ClientSession) -> None:
         while self._waiting:
             spans = [self._waiting.popleft() for _ in range(min(AT_ONCE, len(self._waiting)))]
-            why = await self._post(session, message(spans, self._settings.resource, self._epoch))
-            if why and why != self._failure:
-                self._log.warning("traces are not taken", url=self._settings.endpoint, why=why)
-            self._failure = why
+            self._complain(await self._post(session, message(spans, self._settings.resource, self._epoch)))
+
+    def _complain(self, why: str) -> None:
+        """Say once that traces are lost, and nothing more until one is taken or it fails otherwise."""
+        if why and why != self._failure:
+            self._log.warning("traces are not taken", url=self._settings.endpoint, why=why)
+        self._failure = why
 
     async def _post(self, session: aiohttp.ClientSession, body: bytes) -> str:
         """Send one request; return what went wrong."""

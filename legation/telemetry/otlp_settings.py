@@ -41,7 +41,7 @@ def traces(variables: Mapping[str, str]) -> Traces | None:
     return Traces(
         endpoint=endpoint,
         resource=_resource(variables),
-        headers=_pairs(_of_traces(variables, "HEADERS"), "OTEL_EXPORTER_OTLP_HEADERS"),
+        headers=_headers(variables),
         share=_share(variables),
         timeout=_number(_of_traces(variables, "TIMEOUT") or "10000", "OTEL_EXPORTER_OTLP_TIMEOUT") / 1000,
         roots=Path(roots) if roots else None,
@@ -78,6 +78,15 @@ def _resource(variables: Mapping[str, str]) -> Mapping[str, str]:
     said = _pairs(variables.get(name, ""), name)
     service = variables.get("OTEL_SERVICE_NAME") or said.get("service.name") or SERVICE
     return {**said, "service.name": service}
+
+
+def _headers(variables: Mapping[str, str]) -> Mapping[str, str]:
+    name = "OTEL_EXPORTER_OTLP_HEADERS"
+    headers = _pairs(_of_traces(variables, "HEADERS"), name)
+    if not all(each.isprintable() for each in (*headers, *headers.values())):
+        message = f"{name} is not understood: it holds what no header may, such as the end of a line"
+        raise NotUnderstoodError(message)
+    return headers
 
 
 def _pairs(text: str, name: str) -> Mapping[str, str]:

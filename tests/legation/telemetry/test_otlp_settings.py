@@ -79,6 +79,7 @@ def test_a_sampler_without_a_share_follows_all_or_nothing(sampler: str, share: f
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
         ("OTEL_TRACES_EXPORTER", "zipkin"),
         ("OTEL_EXPORTER_OTLP_HEADERS", "no-value"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20abc%0A"),
         ("OTEL_EXPORTER_OTLP_TIMEOUT", "soon"),
         ("OTEL_TRACES_SAMPLER", "jaeger_remote"),
     ],

@@ -205,6 +205,24 @@ async def test_a_collector_that_refuses_is_named_once() -> None:
     assert (said["event"], said["why"]) == ("traces are not taken", "HTTP 503")
 
 
+@pytest.mark.parametrize("content", [None, "no certificate"])
+async def test_roots_that_cannot_be_read_are_named_once_and_end_nothing(
+    tmp_path: Path, content: str | None
+) -> None:
+    roots = tmp_path / "roots.pem"
+    if content is not None:
+        roots.write_text(content)
+    with capture_logs() as said:
+        exporter = Exporter(Traces("https://127.0.0.1:1/v1/traces", {}, {}, roots=roots))
+        running = asyncio.create_task(exporter.run())
+        await asyncio.sleep(0)
+        assert not running.done()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+    [one] = said
+    assert (one["event"], str(roots) in one["why"]) == ("traces are not taken", True)
+
+
 class Visit:
     """An Envoy that takes all there is for it as soon as others have their turn."""
 
