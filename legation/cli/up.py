@@ -83,7 +83,7 @@ def up(  # noqa: PLR0913  # one argument for each flag
 def _folder(folder: Path) -> Path:
     if not folder.is_dir():
         fail(f"{folder} is no folder", "give the folder that holds the manifests")
-    return folder.resolve()
+    return folder.absolute()  # and not resolved: a link may come to lead elsewhere
 
 
 def _ip(address: str) -> str:

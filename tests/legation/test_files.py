@@ -99,6 +99,21 @@ async def test_a_folder_that_was_replaced_is_watched_again(tmp_path: Path) -> No
             seen += ports(await following(updates))
 
 
+async def test_a_link_to_the_folder_is_followed_when_it_comes_to_lead_elsewhere(tmp_path: Path) -> None:
+    current, new = tmp_path / "current", tmp_path / "new"
+    for release, port in (("first", 80), ("second", 81)):
+        (tmp_path / release).mkdir()
+        (tmp_path / release / "a.yaml").write_text(gateway("edge", port))
+    current.symlink_to("first")
+    async with aclosing(watch(current)) as updates:
+        assert ports(await following(updates)) == [80]
+        new.symlink_to("second")
+        new.replace(current)
+        assert ports(await following(updates)) == [81]
+        (tmp_path / "second" / "a.yaml").write_text(gateway("edge", 82))
+        assert ports(await following(updates)) == [82]
+
+
 def test_a_folder_that_is_gone_keeps_its_objects(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()

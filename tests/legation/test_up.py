@@ -74,6 +74,23 @@ async def test_an_edit_takes_effect_and_a_broken_one_keeps_the_last_good_state(t
         await running.logged("no longer not read")
 
 
+async def test_a_link_to_the_folder_is_followed_when_it_comes_to_lead_elsewhere(tmp_path: Path) -> None:
+    current, new = tmp_path / "current", tmp_path / "new"
+    for release in ("first", "second"):
+        (tmp_path / release).mkdir()
+    current.symlink_to("first")
+    async with AsyncExitStack() as all_of_it:
+        one = await all_of_it.enter_async_context(http_backend("one"))
+        two = await all_of_it.enter_async_context(http_backend("two"))
+        _, port = await all_of_it.enter_async_context(shop(current, one.port))
+        await served(port, "one")
+        text = (tmp_path / "first" / "a.yaml").read_text()
+        (tmp_path / "second" / "a.yaml").write_text(text.replace(str(one.port), str(two.port)))
+        new.symlink_to("second")
+        new.replace(current)
+        await served(port, "two")
+
+
 async def test_an_envoy_that_was_killed_is_back_with_its_configuration(tmp_path: Path) -> None:
     async with http_backend("one") as one, shop(tmp_path, one.port) as (running, port):
         await served(port, "one")
