@@ -70,9 +70,12 @@ class Folder:
         return bool(self._good.get(path))
 
     def take(self, path: str, reading: Reading) -> None:
-        """Take what a file says now; one with mistakes keeps the good state it had."""
+        """Take what a file says now; one with mistakes keeps the good state it had.
+
+        One that is unsafe had none: nobody was told of what could be read of it.
+        """
         mistakes = [problem for problem in reading.problems if problem.severity == "error"]
-        if mistakes and self._good.get(path):
+        if mistakes and self._good.get(path) and path not in self._unsafe:
             self._problems[path] = (*reading.problems, about_file(path, KEPT))
             return
         self._unsafe.discard(path)

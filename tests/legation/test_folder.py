@@ -175,6 +175,17 @@ def test_a_new_file_that_may_hide_a_policy_is_unsafe_until_it_is_repaired() -> N
     assert folder.problems() == ()
 
 
+def test_a_new_file_that_hides_a_policy_says_so_after_each_edit_until_it_hides_none() -> None:
+    folder = Folder()
+    folder.take("a.yaml", says("a.yaml", together(service("pay", 1), HIDDEN)))
+    folder.take("a.yaml", says("a.yaml", together(service("pay", 2), HIDDEN)))
+    assert folder.is_unsafe()
+    assert "until it is repaired" in folder.problems()[-1].message
+    folder.take("a.yaml", says("a.yaml", together(service("pay", 3), gateway("edge", 80), "kind: [")))
+    assert not folder.is_unsafe()
+    assert ports(folder.changes()) == [80]
+
+
 def test_a_kind_that_is_not_for_us_is_passed_over_without_harm() -> None:
     folder = Folder()
     deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: store, namespace: shop}\n"
