@@ -14,6 +14,7 @@ from msgspec import Struct
 
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 LARGEST = 10 * 2**20  # bytes
+WHOLE = "."  # the folder itself, by its path in it
 
 
 class Unreadable(Struct, frozen=True):
@@ -45,6 +46,17 @@ def list_manifests(root: Path) -> Listing:
     closed: dict[str, str] = {}
     found = {shown(path.relative_to(root)): path for path in _walk(root, closed)}
     return Listing(dict(sorted(found.items())), closed)
+
+
+def out_of_reach(path: Path) -> str:
+    """Say why nobody can look at a file or a folder; nothing, if somebody can."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return "is gone"
+    except OSError as error:
+        return f"cannot be looked at: {error.strerror}"
+    return ""
 
 
 def stamp_of(path: Path) -> Stamp | None:

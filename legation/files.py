@@ -15,7 +15,16 @@ from msgspec import Struct, structs
 from watchfiles import Change, awatch
 
 from legation.change import Put
-from legation.disk import SUFFIXES, Stamp, Unreadable, list_manifests, read_manifest, stamp_of
+from legation.disk import (
+    SUFFIXES,
+    WHOLE,
+    Stamp,
+    Unreadable,
+    list_manifests,
+    out_of_reach,
+    read_manifest,
+    stamp_of,
+)
 from legation.folder import Folder, Reading, about_file, read
 from legation.manifests import Problem
 from legation.turns import aside
@@ -47,8 +56,8 @@ class Files:
 
     def look(self, written: Collection[str] = (), now: float = 0.0) -> Update:
         """Read what is new, looks different or is named as written; say what changed."""
-        if not self._root.exists():
-            return self._update({str(self._root): "is gone; its objects are kept as they were"})
+        if why := out_of_reach(self._root):
+            return self._update({str(self._root): f"{why}; its objects are kept as they were"})
         listing = list_manifests(self._root)
         unseen = {name for folder in listing.closed for name in self._files_below(folder)}
         for name in self._folder.paths() - listing.files.keys() - unseen:
@@ -68,7 +77,8 @@ class Files:
         return Update(changes, (*refused, *self._folder.problems()), held)
 
     def _files_below(self, folder: str) -> list[str]:
-        return [name for name in self._folder.paths() if name.startswith(f"{folder}/")]
+        begin = "" if folder == WHOLE else f"{folder}/"
+        return [name for name in self._folder.paths() if name.startswith(begin)]
 
     def _forget(self, name: str) -> None:
         self._stamps.pop(name, None)

@@ -22,6 +22,7 @@ from k8s_watch.kind import Place
 from legation.answers import FROM_NO_PAGE, Answers, Told, UnansweredError
 from legation.checks.findings import Finding
 from legation.checks.of_cluster import of_cluster
+from legation.disk import stamp_of
 
 OURS = "app.kubernetes.io/name=legation"
 PORT = "admin"
@@ -162,7 +163,7 @@ def _way(place: InCluster) -> Load:
     if place.kubeconfig is None and place.context is None and IN_A_POD in os.environ:
         return api_server.in_cluster()
     named = place.kubeconfig or os.environ.get("KUBECONFIG") or KUBECTLS
-    if not any(Path(each).expanduser().exists() for each in named.split(os.pathsep)):
+    if all(stamp_of(Path(each).expanduser()) is None for each in named.split(os.pathsep)):
         what = f"there is no way to a cluster: {named} is not there"  # who reads it would log that in passing
         raise UnansweredError(what, NAME_A_CLUSTER)
     return api_server.kubeconfig(named, place.context)

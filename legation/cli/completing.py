@@ -11,6 +11,7 @@ import typer
 from legation.answers import UnansweredError
 from legation.cli.asking import reached
 from legation.cli.whom import Cluster, Whom
+from legation.disk import stamp_of
 from legation.explain.names import beginning_with
 from legation.offline import translated
 
@@ -21,7 +22,8 @@ def names(context: typer.Context, incomplete: str) -> list[str]:
     """Return what may come next; nothing, where nobody answers in time."""
     paths = [Path(each) for each in context.params.get("paths") or ()]
     if paths:
-        return [*beginning_with(translated(each for each in paths if each.exists()).world, incomplete)]
+        found = translated(each for each in paths if stamp_of(each) is not None)
+        return [*beginning_with(found.world, incomplete)]
     try:
         return [*asyncio.run(_asked(_whom(context), incomplete))]
     except (UnansweredError, TimeoutError, msgspec.MsgspecError):

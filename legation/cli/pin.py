@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from legation.disk import stamp_of
+
 EXAMPLES = """
 Examples:
 
@@ -37,5 +39,5 @@ def pin(
     """Print the pins of a backend's certificate and of its public key, ready for a BackendTLSPolicy."""
     from legation.cli.pinning import print_pins  # noqa: PLC0415  # slow to import
 
-    is_file = Path(source).exists()
+    is_file = stamp_of(Path(source)) is not None
     print_pins(Path(source) if is_file else source, server_name, as_json=output is Output.JSON)

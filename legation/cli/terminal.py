@@ -4,6 +4,7 @@ A terminal gets lines that break at words. Whoever else reads gets whole ones: n
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NoReturn
 
 import typer
@@ -34,6 +35,16 @@ def fail(what: str, remedy: str, code: int = CANNOT_TELL) -> NoReturn:
     console.print(f"[red]error:[/red] {escape(what)}")
     console.print(f"  {escape(remedy)}")
     raise typer.Exit(code)
+
+
+def must_exist(path: Path, remedy: str, code: int = CANNOT_TELL) -> None:
+    """Exit where there is no such file or folder, or nobody may look."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        fail(f"{path} does not exist", remedy, code)
+    except OSError as error:
+        fail(f"{path} cannot be looked at: {error.strerror}", remedy, code)
 
 
 class _Harmless(RenderHook):

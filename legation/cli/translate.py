@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from legation.cli.terminal import fail
+from legation.cli.terminal import must_exist
 
 EXAMPLES = """
 Examples:
@@ -37,8 +37,7 @@ def translate(
 ) -> None:
     """Translate manifests offline and print the result; no Envoy runs."""
     for path in paths:
-        if not path.exists():
-            fail(f"{path} does not exist", "give the path of a manifest, or of a folder of them")
+        must_exist(path, "give the path of a manifest, or of a folder of them")
     from legation.cli.translating import print_translated  # noqa: PLC0415  # slow to import
 
     print_translated(paths, output)

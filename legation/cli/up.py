@@ -81,7 +81,7 @@ def up(  # noqa: PLR0913  # one argument for each flag
 
 
 def _folder(folder: Path) -> Path:
-    if not folder.is_dir():
+    if not os.path.isdir(folder):  # noqa: PTH112  # which says no where nobody may look
         fail(f"{folder} is no folder", "give the folder that holds the manifests")
     return folder.absolute()  # and not resolved: a link may come to lead elsewhere
 

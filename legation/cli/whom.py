@@ -8,7 +8,7 @@ import typer
 from msgspec import Struct
 
 from legation.addresses import HostPort
-from legation.cli.terminal import CANNOT_TELL, fail, host_port
+from legation.cli.terminal import CANNOT_TELL, fail, host_port, must_exist
 
 INSTALLED_IN = "legation-system"
 WHO = "Whom to ask"
@@ -67,6 +67,6 @@ def whom(
     if len(named) > 1:
         fail(f"{' and '.join(named)} cannot be asked at once", "leave one of them out", code=code)
     for path in (*paths, cluster.kubeconfig):
-        if path is not None and not path.exists():
-            fail(f"{path} does not exist", "give the path of a file that is there", code=code)
+        if path is not None:
+            must_exist(path, "give the path of a file that is there", code)
     return None if paths else Whom(admin, cluster)

@@ -17,6 +17,7 @@ from tests.pki import Authority
 from translator.names import Name
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+LONG = "x" * 300  # no file system takes such a name, and so nobody can look there
 APART = ("--tls-cert", "certificates/c", "--tls-key", "keys/k", "--tls-ca", "a")
 SHOP = together(
     LEGATION_CLASS, gateway("edge", 80), service("store", 8080), route("store", "store"), route("pay", "pay")
@@ -236,6 +237,9 @@ def test_check_writes_json_for_machines(shop: Path) -> None:
     [
         (["check", "missing.yaml"], "missing.yaml does not exist"),
         (["translate", "missing.yaml"], "missing.yaml does not exist"),
+        (["check", LONG], "cannot be looked at: File name too long"),
+        (["translate", LONG], "cannot be looked at: File name too long"),
+        (["up", LONG], "is no folder"),
         (["up", "missing"], "missing is no folder"),
         (["up", ".", "--address", "here"], "--address here is no IP address"),
         (["up", ".", "--xds", "0.0.0.0:18000"], "needs mutual TLS"),

@@ -3,17 +3,19 @@
 import os
 import shutil
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from legation.files import BELIEVE_EMPTY_AFTER, Files, Update, watch
-from tests.legation.manifest_texts import gateway, service
+from tests.legation.manifest_texts import gateway, service, together
 from translator.objects.gateway import Gateway
 
 WITHIN = 20.0  # seconds, on a machine that does much else
+NOBODY = 65534
 
 
 def ports(update: Update) -> list[int | None]:
@@ -22,6 +24,20 @@ def ports(update: Update) -> list[int | None]:
     return [
         each.thing.spec.listeners[0].port if isinstance(each.thing, Gateway) else None for each in gateways
     ]
+
+
+@contextmanager
+def nobodys() -> Iterator[Path]:
+    """Give a folder to somebody to whom permissions matter, which they do not to root, and be that one."""
+    before = os.geteuid()
+    with TemporaryDirectory() as folder:
+        if before == 0:
+            os.chown(folder, NOBODY, -1)
+            os.seteuid(NOBODY)
+        try:
+            yield Path(folder)
+        finally:
+            os.seteuid(before)
 
 
 async def following(updates: AsyncIterator[Update]) -> Update:
@@ -124,6 +140,26 @@ def test_a_folder_that_is_gone_keeps_its_objects(tmp_path: Path) -> None:
     update = files.look()
     assert update.changes == ()
     assert [problem.message for problem in update.problems] == ["is gone; its objects are kept as they were"]
+
+
+@pytest.mark.parametrize("closed", ["root", "."])
+def test_a_folder_that_may_not_be_looked_into_for_a_while_keeps_its_objects(closed: str) -> None:
+    good = together(service("pay", 1), gateway("edge", 80))
+    with nobodys() as folder:
+        root = folder / "root"
+        root.mkdir()
+        (root / "a.yaml").write_text(good)
+        files = Files(root)
+        files.look()
+        (folder / closed).chmod(0)
+        shut = files.look()
+        (folder / closed).chmod(0o755)
+        (root / "a.yaml").write_text(f"{good}---\nkind: [")
+        again = files.look()
+    assert shut.changes == ()
+    assert shut.problems[0].message.startswith("cannot be looked")
+    assert again.changes == ()
+    assert again.problems[-1].message.startswith("kept as it was before")
 
 
 def test_a_file_that_is_emptied_is_believed_only_after_a_while(tmp_path: Path) -> None:
