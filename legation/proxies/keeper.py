@@ -19,7 +19,7 @@ from k8s_watch.list_watch import Pace
 from legation.channel.authority import Credential, proxy_of
 from legation.channel.identity_secrets import leaf_of, proxy_secret
 from legation.channel.revocation import oldest_valid
-from legation.channel.rotation import bundle, renewed_leaf
+from legation.channel.rotation import renewed_leaf
 from legation.due import Due
 from legation.proxies.handover import HOLDER, handover
 from legation.proxies.made import SORTS, Found, Key, Ledger, key_of
@@ -27,6 +27,7 @@ from legation.proxies.managed import Environment, Manifest, manifests
 from legation.proxies.wanted import Wanted
 from legation.proxies.ways import TroubleError, Ways
 from translator.names import Name, Ref
+from translator.objects.gateway import Gateway
 from translator.objects.kinds import name_of
 from translator.objects.secret import Secret
 from translator.rules.managed import proxy_name
@@ -144,7 +145,7 @@ class Keeper:
         held = self._identities.get(name_of(its))
         subject = proxy_of(name_of(its), oldest_valid(its, now))
         leaf = renewed_leaf(held, subject, roots, now)
-        if leaf is held and self._ledger.is_applied(key, _proof(leaf, roots)):
+        if leaf is held and self._ledger.is_applied(key, _shown(its, leaf, roots)):
             return
         found = await self._ways.read(key, Ref("Gateway", name_of(its)))
         secret = msgspec.json.decode(found.body, type=Secret) if found else None
@@ -152,7 +153,7 @@ class Keeper:
         leaf = renewed_leaf(there, subject, roots, now)
         body = msgspec.json.encode(proxy_secret(its, leaf, roots))
         version = await self._ways.apply(key, body)
-        self._ledger.note(key, _proof(leaf, roots), version)
+        self._ledger.note(key, _shown(its, leaf, roots), version)
         self._identities[name_of(its)] = structs.replace(leaf, key="")
         if there is None or there.certificate != leaf.certificate:
             until = leaf.lifetime.until.isoformat()
@@ -203,5 +204,6 @@ async def _within(event: asyncio.Event, seconds: float) -> bool:
         return False
 
 
-def _proof(leaf: Credential, roots: tuple[Credential, ...]) -> bytes:
-    return (leaf.certificate + bundle(roots)).encode()
+def _shown(its: Gateway, leaf: Credential, roots: tuple[Credential, ...]) -> bytes:
+    """Write the Secret but for its key, which nobody keeps; labels are the Gateway's, and may change."""
+    return msgspec.json.encode(proxy_secret(its, structs.replace(leaf, key=""), roots))

@@ -1,6 +1,9 @@
 """In which order a replica that begins to lead sees to proxies, in a scripted API server."""
 
 import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,7 +13,7 @@ from k8s_watch.reader import Reader
 from k8s_watch.writer import Writer
 from legation.addresses import HostPort
 from legation.channel.rotation import renewed_roots
-from legation.proxies.keeper import AT_ONCE, Keeper
+from legation.proxies.keeper import AT_ONCE, Keeper, Tell
 from legation.proxies.made import SORTS
 from legation.proxies.managed import Environment
 from legation.proxies.wanted import Wanted
@@ -24,25 +27,33 @@ from translator.rules.managed import settle
 ENVIRONMENT = Environment(HostPort("xds.test", 18000), "xds.test", "envoyproxy/envoy:v1.40.0")
 
 
-def wanted(name: str) -> Wanted:
+def wanted(name: str, **labels: str) -> Wanted:
     metadata = {"name": name, "namespace": "shop", "uid": name}
-    spec = {"gatewayClassName": "legation", "listeners": []}
+    spec = {"gatewayClassName": "legation", "listeners": [], "infrastructure": {"labels": labels}}
     return Wanted(msgspec.convert({"metadata": metadata, "spec": spec}, Gateway), (), settle())
 
 
-async def test_a_gateway_without_proxies_does_not_wait_for_those_that_have_some(tmp_path: Path) -> None:
-    api = FaultyApi()
+@asynccontextmanager
+async def keeping(
+    api: FaultyApi, folder: Path, tell: Tell = lambda _gateway, _trouble: None
+) -> AsyncIterator[Keeper]:
+    """Have somebody who can keep proxies in a cluster, and does not yet."""
     api.roots |= {
         f"/apis/{sort.group}/{sort.version}" if sort.group else "/api/v1" for sort in SORTS.values()
     }
     api.kinds |= {sort.plural for sort in SORTS.values()}
+    roots = renewed_roots((), datetime.now(UTC))
+    async with serving(api), reached(api, folder) as server, asyncio.timeout(SOON):
+        ways = Ways(Reader(server), Writer(server, "legation.dev/gateway-controller"))
+        yield Keeper(ways, ENVIRONMENT, lambda: roots, tell)
+
+
+async def test_a_gateway_without_proxies_does_not_wait_for_those_that_have_some(tmp_path: Path) -> None:
+    api = FaultyApi()
     old = [f"old-{number}" for number in range(2 * AT_ONCE)]
     for name in old:
         await api.put(f"legation-{name}", "deployments", labels={"app.kubernetes.io/managed-by": "legation"})
-    roots = renewed_roots((), datetime.now(UTC))
-    async with serving(api), reached(api, tmp_path) as server, asyncio.timeout(SOON):
-        ways = Ways(Reader(server), Writer(server, "legation.dev/gateway-controller"))
-        keeper = Keeper(ways, ENVIRONMENT, lambda: roots, lambda _gateway, _trouble: None)
+    async with keeping(api, tmp_path) as keeper:
         keeper.take({Name("shop", name): wanted(name) for name in (*old, "new")})
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(keeper.run())
@@ -50,3 +61,27 @@ async def test_a_gateway_without_proxies_does_not_wait_for_those_that_have_some(
             made = sum(key[0] == "secrets" for key in api.objects)
             running.cancel()
     assert made <= AT_ONCE
+
+
+async def test_what_a_gateway_asks_of_its_objects_is_asked_of_its_identity_too(tmp_path: Path) -> None:
+    api, secret = FaultyApi(), ("secrets", "shop", "legation-edge")
+
+    def labels() -> list[str]:
+        """Return what the identity was labelled by, each time that it was applied."""
+        bodies = [
+            json.loads(seen.body)
+            for seen in api.requests
+            if seen.sort == "write" and seen.path.endswith("/secrets/legation-edge")
+        ]
+        return [body["metadata"]["labels"]["team"] for body in bodies]
+
+    async with keeping(api, tmp_path) as keeper:
+        keeper.take({Name("shop", "edge"): wanted("edge", team="one")})
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(keeper.run())
+            await api.until(lambda: ("deployments", "shop", "legation-edge") in api.objects)
+            first = api.objects[secret]["data"]
+            keeper.take({Name("shop", "edge"): wanted("edge", team="two")})
+            await api.until(lambda: labels() == ["one", "two"])
+            running.cancel()
+    assert api.objects[secret]["data"] == first, "it is the same identity"
