@@ -1,10 +1,10 @@
 """Keeps somebody told about the wanted ones of a kind's objects: watches metadata, reads what is wanted."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -20,6 +20,13 @@ from k8s_watch.wants import Errand, Wants
 T = TypeVar("T")
 
 AT_ONCE = 8  # objects read at the same time
+
+
+class Lack(NamedTuple):
+    """Why an object cannot be read, and since when, by the event loop's clock."""
+
+    failed: Failed
+    since: float
 
 
 class Metadata(Struct, frozen=True):
@@ -44,7 +51,7 @@ class Fetcher(Generic[T]):
         self._pace = pace or Pace()
         self._body = body_reader(kind)
         self._wants = Wants[T]()
-        self._failed: dict[ObjectName, Failed] = {}
+        self._failed: dict[ObjectName, Lack] = {}
         self._wanted: AbstractSet[ObjectName] = frozenset()
         self._anew: AbstractSet[ObjectName] = frozenset()
         self._wish = asyncio.Event()
@@ -56,8 +63,15 @@ class Fetcher(Generic[T]):
     @property
     def failure(self) -> Failed | None:
         """What stands between us and the newest, if anything: the metadata of all, or one object itself."""
-        lacking = (failed for name, failed in self._failed.items() if self._wants.lacks(name))
-        return self.metadata.failure or next(lacking, None)
+        return self.metadata.failure or next((lack.failed for lack in self._lacking()), None)
+
+    @property
+    def since(self) -> float:
+        """Since when an object itself cannot be read, by the event loop's clock; infinite if all can."""
+        return min((lack.since for lack in self._lacking()), default=float("inf"))
+
+    def _lacking(self) -> Iterator[Lack]:
+        return (lack for name, lack in self._failed.items() if self._wants.lacks(name))
 
     def want(self, names: AbstractSet[ObjectName], anew: AbstractSet[ObjectName] = frozenset()) -> None:
         """Want these from now on, and no others; what `deliver` is told will answer for each new one.
@@ -104,9 +118,8 @@ class Fetcher(Generic[T]):
     async def _run(self, errand: Errand) -> Failed | None:
         found = await self._get(errand.name)
         if isinstance(found, Failed) and found.code != NOT_FOUND:
-            self._failed[errand.name] = found
+            self._note(errand.name, found)
             return found
-        self._failed = {name: failed for name, failed in self._failed.items() if self._wants.lacks(name)}
         async with self._turn:
             body = None if isinstance(found, Failed) else self._body(found.name, found.version, found.body)
             await self._tell(self._wants.read(errand, body))
@@ -127,7 +140,12 @@ class Fetcher(Generic[T]):
             return Failed(NOT_FOUND, "not watched")
         return await self._reader.get(Where(self.kind, self.metadata.api_version), name)
 
+    def _note(self, name: ObjectName, failed: Failed) -> None:
+        known = self._failed.get(name)
+        self._failed[name] = Lack(failed, known.since if known else asyncio.get_running_loop().time())
+
     async def _tell(self, changes: Sequence[Change[T]]) -> None:
         self._work.set()
+        self._failed = {name: lack for name, lack in self._failed.items() if self._wants.lacks(name)}
         if changes:
             await self._deliver(changes)

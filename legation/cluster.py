@@ -181,11 +181,14 @@ class Cluster:
             self._said = now
 
     def _contact(self, kind: type, now: float) -> Contact:
-        """Say how the contact stands; that policies are not certain to be known counts as silence."""
+        """Say how the contact stands, also where policies are not certain, or an object may not be read."""
         found = contact(kind.__name__, self._watching(kind), self._failure(kind), now)
-        if kind is not BackendTLSPolicy:
-            return found
-        return structs.replace(found, heard=max(found.heard, now - self._inquiries[kind].since))
+        return structs.replace(found, lacking=max(0.0, now - self._lacking_since(kind)))
+
+    def _lacking_since(self, kind: type) -> float:
+        if (fetcher := self._fetchers.get(kind)) is not None:
+            return fetcher.since
+        return self._inquiries[kind].since if kind is BackendTLSPolicy else float("inf")
 
     def _failures(self) -> dict[str, str]:
         return {kind.__name__: why for kind, _ in WATCHED if (why := self._because(kind))}

@@ -59,11 +59,17 @@ class Contact(Struct, frozen=True):
     heard: float
     changed: float
     why: str  # nothing newer is heard, if anything stands in the way
+    lacking: float = 0.0  # for how long some of it cannot be had, or not be relied on
 
     @property
     def stale(self) -> Stale | None:
         """Say what is out of date, if that may be."""
-        return Stale(self.kind, round(self.heard, 1), self.why) if self.why else None
+        return Stale(self.kind, round(self.behind, 1), self.why) if self.why else None
+
+    @property
+    def behind(self) -> float:
+        """Say for how long it may be out of date, if anything stands in the way."""
+        return max(self.heard, self.lacking)
 
 
 def contact(kind: str, informer: Watching, failure: Failed | None, now: float) -> Contact:

@@ -77,7 +77,7 @@ def _times(contacts: Sequence[Contact]) -> Iterable[Metric]:
     for each in contacts:
         if isfinite(each.heard):
             silence.add_metric([each.kind], each.heard)
-            stale.add_metric([each.kind], each.heard if each.why else 0.0)
+            stale.add_metric([each.kind], each.behind if each.why else 0.0)
         if isfinite(each.changed):
             changed.add_metric([each.kind], time.time() - each.changed)
     return silence, stale, changed

@@ -66,10 +66,15 @@ async def test_a_reading_that_is_refused_is_known_until_nobody_wants_it_or_it_is
         fetcher.want({named("a")})
         await api.until(lambda: api.count("get") >= 2)
         assert fetcher.failure == Failed(403, "you may not")
+        since = fetcher.since
+        await api.until(lambda: api.count("get") >= 4)
+        assert fetcher.since == since
         fetcher.want(frozenset())
         await eventually(lambda: fetcher.failure is None)
+        assert fetcher.since == float("inf")
         fetcher.want({named("b")})
         await eventually(lambda: fetcher.failure == Failed(403, "you may not"))
+        assert since < fetcher.since
         await api.delete("b", "secrets")
         await told.until(lambda: Gone(named("b")) in told.changes)
         assert fetcher.failure is None

@@ -14,6 +14,7 @@ from k8s_watch.list_watch import CERTAIN
 from k8s_watch.reader import Reader
 from legation.change import Put, Stated
 from legation.cluster import Batch, Cluster, Ears, Told
+from legation.contact import Contact
 from tests.k8s_watch.faults import Json, refusing
 from tests.k8s_watch.faulty_api import FaultyApi, serving
 from tests.k8s_watch.listener import QUICK, reached, running
@@ -396,6 +397,24 @@ async def test_a_secret_that_may_not_be_read_is_out_of_date(api: FaultyApi, tmp_
     async with watching(api, tmp_path) as (cluster, _):
         await eventually(lambda: [each.kind for each in cluster.stale()] == ["Secret"])
         assert [each.why for each in cluster.stale()] == ["403: you may not"]
+
+
+def secrets(cluster: Cluster) -> Contact:
+    [found] = (each for each in cluster.contacts() if each.kind == "Secret")
+    return found
+
+
+async def test_a_secret_that_may_not_be_read_is_out_of_date_for_longer_whatever_is_heard_of_others(
+    api: FaultyApi, tmp_path: Path
+) -> None:
+    api.fault("get", refusing(403, "you may not"), times=100_000)
+    async with watching(api, tmp_path) as (cluster, _):
+        await eventually(lambda: [each.kind for each in cluster.stale()] == ["Secret"])
+        lost = asyncio.get_running_loop().time()
+        await api.put("another", "secrets")
+        await eventually(lambda: secrets(cluster).objects == 3)
+        now = asyncio.get_running_loop().time()
+        assert secrets(cluster).heard < now - lost <= secrets(cluster).behind
 
 
 async def test_every_single_change_is_overheard_with_its_version(api: FaultyApi, tmp_path: Path) -> None:
