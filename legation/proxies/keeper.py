@@ -16,7 +16,7 @@ from msgspec import structs
 from k8s_watch.change import Absent, Change, Synced
 from k8s_watch.informer import Informer
 from k8s_watch.list_watch import Pace
-from legation.channel.authority import Credential, proxy_of
+from legation.channel.authority import SKEW, Credential, proxy_of
 from legation.channel.identity_secrets import leaf_of, proxy_secret
 from legation.channel.revocation import oldest_valid
 from legation.channel.rotation import renewed_leaf
@@ -34,7 +34,8 @@ from translator.rules.managed import proxy_name
 
 AT_ONCE = 8  # Gateways at the same time
 COMPLAIN_AFTER = 10.0  # seconds
-LOOK_AGAIN = 600.0  # seconds between two looks at whether an identity nears its end
+AHEAD = SKEW / 2  # for as long before old identities are refused new ones are issued: clocks differ
+LOOK_AGAIN = 120.0  # seconds between two looks at whether an identity nears its end, or is to be taken back
 
 Roots = Callable[[], tuple[Credential, ...]]
 Tell = Callable[[Name, str], None]
@@ -143,7 +144,7 @@ class Keeper:
         its, roots, now = wanted.gateway, self._roots(), datetime.now(UTC)
         key = Key("Secret", wanted.name)
         held = self._identities.get(name_of(its))
-        subject = proxy_of(name_of(its), oldest_valid(its, now))
+        subject = proxy_of(name_of(its), oldest_valid(its, now + AHEAD))
         leaf = renewed_leaf(held, subject, roots, now)
         if leaf is held and self._ledger.is_applied(key, _shown(its, leaf, roots)):
             return

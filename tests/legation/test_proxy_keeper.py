@@ -2,18 +2,22 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
+import pytest
+from msgspec import structs
 
 from k8s_watch.reader import Reader
 from k8s_watch.writer import Writer
 from legation.addresses import HostPort
+from legation.channel.identity_secrets import leaf_of
+from legation.channel.revocation import oldest_valid
 from legation.channel.rotation import renewed_roots
-from legation.proxies.keeper import AT_ONCE, Keeper, Tell
+from legation.proxies.keeper import AHEAD, AT_ONCE, LOOK_AGAIN, Keeper, Tell
 from legation.proxies.made import SORTS
 from legation.proxies.managed import Environment
 from legation.proxies.wanted import Wanted
@@ -22,6 +26,9 @@ from tests.k8s_watch.faulty_api import SOON, FaultyApi, serving
 from tests.k8s_watch.listener import reached
 from translator.names import Name
 from translator.objects.gateway import Gateway
+from translator.objects.provenance import TracedMeta
+from translator.objects.secret import Secret
+from translator.rules.identities import REVOKED_BEFORE
 from translator.rules.managed import settle
 
 ENVIRONMENT = Environment(HostPort("xds.test", 18000), "xds.test", "envoyproxy/envoy:v1.40.0")
@@ -61,6 +68,37 @@ async def test_a_gateway_without_proxies_does_not_wait_for_those_that_have_some(
             made = sum(key[0] == "secrets" for key in api.objects)
             running.cancel()
     assert made <= AT_ONCE
+
+
+def revoking(moment: datetime) -> dict[str, object]:
+    """Write the metadata of a Gateway whose owner takes identities back, by a clock of his own."""
+    return {"annotations": {REVOKED_BEFORE: moment.isoformat()}}
+
+
+def made(moment: datetime) -> dict[str, object]:
+    """Write the metadata of a Gateway that was made then, by the API server's clock."""
+    return {"creationTimestamp": moment.isoformat()}
+
+
+@pytest.mark.parametrize("metadata", [revoking, made])
+async def test_an_identity_that_is_issued_counts_also_where_somebodys_clock_is_ahead_of_ours(
+    tmp_path: Path, metadata: Callable[[datetime], dict[str, object]]
+) -> None:
+    api, secret = FaultyApi(), ("secrets", "shop", "legation-edge")
+    moment = datetime.now(UTC).replace(microsecond=0) + AHEAD / 2
+    asked = wanted("edge")
+    known = msgspec.to_builtins(asked.gateway.metadata) | metadata(moment)
+    gateway = structs.replace(asked.gateway, metadata=msgspec.convert(known, TracedMeta))
+    async with keeping(api, tmp_path) as keeper:
+        keeper.take({Name("shop", "edge"): structs.replace(asked, gateway=gateway)})
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(keeper.run())
+            await api.until(lambda: secret in api.objects)
+            running.cancel()
+    leaf = leaf_of(msgspec.convert(api.objects[secret], Secret))
+    assert leaf is not None
+    assert leaf.lifetime.since >= oldest_valid(gateway, moment)
+    assert AHEAD.total_seconds() > LOOK_AGAIN, "else such a moment may come between two looks"
 
 
 async def test_what_a_gateway_asks_of_its_objects_is_asked_of_its_identity_too(tmp_path: Path) -> None:
