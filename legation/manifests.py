@@ -104,7 +104,7 @@ def _bounded(problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
     if len(problems) <= MOST_PROBLEMS:
         return problems
     kept = list[Problem]()
-    for severity in ("error", "note"):
+    for severity in ("error", "idle", "note"):
         alike = [each for each in problems if each.severity == severity]
         kept += alike[:MOST_PROBLEMS]
         if more := alike[MOST_PROBLEMS:]:  # the last may be about the end of the file

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from legation.checks.findings import findings
-from legation.manifests import Loaded, Place, Problem, read_manifests, without_duplicates
+from legation.manifests import MOST_PROBLEMS, Loaded, Place, Problem, read_manifests, without_duplicates
 from legation.yaml_documents import LARGEST_FILE, MOST_DOCUMENTS
 from legation.yaml_values import MOST_VALUES
 from translator.names import Name, Ref
@@ -328,3 +328,12 @@ def test_an_object_of_the_cluster_is_read_without_a_namespace() -> None:
     ).thing
     assert isinstance(thing, GatewayClass)
     assert (thing.api_version, thing.metadata.namespace) == ("gateway.networking.k8s.io/v1beta1", "")
+
+
+def test_what_nothing_comes_of_is_told_also_beside_masses_of_what_is_passed_over() -> None:
+    idle = "{apiVersion: gateway.networking.x-k8s.io/v1alpha1, kind: XTelemetryPolicy, metadata: {name: a}}"
+    passed_over = "---\n{apiVersion: v1, kind: Pod, metadata: {name: a}}\n" * (MOST_PROBLEMS + 1)
+    _, problems = read_manifests(f"{idle}\n{passed_over}", "a.yaml")
+    assert [each.message for each in problems if each.severity == "idle"] == [
+        "nothing comes of it: XTelemetryPolicy is not honoured"
+    ]
