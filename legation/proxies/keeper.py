@@ -88,6 +88,14 @@ class Keeper:
         """Make and keep everything, until cancelled; at first everything is looked at."""
         self._ledger, self._due = Ledger(), Due()
         self._identities.clear()
+        try:
+            await self._keep()
+        finally:
+            for gateway in self._failures:  # whoever leads now may mend it, and tells us nothing of it
+                self._tell(gateway, "")
+            self._failures.clear()
+
+    async def _keep(self) -> None:
         unknown = set(SORTS)
         known = asyncio.Event()
         informers = {kind: self._informer(kind, unknown, known) for kind in SORTS}

@@ -22,8 +22,10 @@ from legation.proxies.made import SORTS
 from legation.proxies.managed import Environment
 from legation.proxies.wanted import Wanted
 from legation.proxies.ways import Ways
+from tests.k8s_watch.faults import refusing
 from tests.k8s_watch.faulty_api import SOON, FaultyApi, serving
 from tests.k8s_watch.listener import reached
+from tests.looking import eventually
 from translator.names import Name
 from translator.objects.gateway import Gateway
 from translator.objects.provenance import TracedMeta
@@ -99,6 +101,18 @@ async def test_an_identity_that_is_issued_counts_also_where_somebodys_clock_is_a
     assert leaf is not None
     assert leaf.lifetime.since >= oldest_valid(gateway, moment)
     assert AHEAD.total_seconds() > LOOK_AGAIN, "else such a moment may come between two looks"
+
+
+async def test_who_leads_no_longer_says_no_more_that_something_is_in_the_way(tmp_path: Path) -> None:
+    api, told = FaultyApi(), dict[Name, str]()
+    api.fault("write", refusing(403, "you may not"), times=1000)
+    async with keeping(api, tmp_path, told.__setitem__) as keeper:
+        keeper.take({Name("shop", "edge"): wanted("edge")})
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(keeper.run())
+            await eventually(lambda: "you may not" in told.get(Name("shop", "edge"), ""))
+            running.cancel()
+    assert told == {Name("shop", "edge"): ""}, "another may have mended it, and would not tell us"
 
 
 async def test_what_a_gateway_asks_of_its_objects_is_asked_of_its_identity_too(tmp_path: Path) -> None:
