@@ -1,7 +1,8 @@
 """Manifest files on disk: which ones there are, and reading one without harm.
 
 Hidden names are left alone (`.git`, an editor's swap file), as are links to folders inside: what they lead
-to is found where it is. A link that leaves the folder is refused; what is no regular file is never opened.
+to is found where it is, or, where that is hidden, by the link: so Kubernetes mounts a ConfigMap. A link that
+leaves the folder is refused; what is no regular file is never opened.
 """
 
 import os
@@ -44,7 +45,7 @@ def list_manifests(root: Path) -> Listing:
     if not root.is_dir():
         return Listing({shown(root.name): root}, {})
     closed: dict[str, str] = {}
-    found = {shown(path.relative_to(root)): path for path in _walk(root, closed)}
+    found = {shown(path.relative_to(root)): path for path in _walk(root, root, closed)}
     return Listing(dict(sorted(found.items())), closed)
 
 
@@ -88,20 +89,25 @@ def shown(path: Path | str) -> str:
     return str(path).encode(errors="backslashreplace").decode()
 
 
-def _walk(root: Path, closed: dict[str, str]) -> Iterator[Path]:
+def _walk(root: Path, below: Path, closed: dict[str, str]) -> Iterator[Path]:
     def note(error: OSError) -> None:
         closed[shown(os.path.relpath(error.filename, root))] = f"cannot be looked into: {error.strerror}"
 
-    for folder, folders, names in os.walk(root, onerror=note):
+    for folder, folders, names in os.walk(below, onerror=note):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in folders:
-            if (link := Path(folder, name)).is_symlink() and not link.resolve().is_relative_to(
-                root.resolve()
-            ):
+        for link in (link for name in folders if (link := Path(folder, name)).is_symlink()):
+            real, inside = link.resolve(), root.resolve()
+            if not real.is_relative_to(inside):
                 closed[shown(link.relative_to(root))] = "is a link that leads outside the folder"
+            elif below == root and _is_hidden(real.relative_to(inside)):  # and no link that is there
+                yield from _walk(root, link, closed)
         for name in names:
             if not name.startswith(".") and Path(name).suffix in SUFFIXES:
                 yield Path(folder, name)
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
 
 
 def _regular_text(path: Path) -> str | Unreadable:

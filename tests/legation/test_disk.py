@@ -43,6 +43,16 @@ def test_a_link_inside_the_folder_is_read_as_kubernetes_mounts_a_config_map(tmp_
     assert read_manifest(tmp_path / "shop.yaml", tmp_path) == "kind: Service"
 
 
+def test_a_folder_of_a_config_map_is_read_as_kubernetes_mounts_it(tmp_path: Path) -> None:
+    (tmp_path / "..2026" / "team").mkdir(parents=True)
+    (tmp_path / "..2026" / "team" / "shop.yaml").write_text("kind: Service")
+    (tmp_path / "..2026" / "team" / "again").symlink_to(tmp_path / "..2026")
+    (tmp_path / "..data").symlink_to("..2026")
+    (tmp_path / "team").symlink_to("..data/team")
+    assert list(list_manifests(tmp_path).files) == ["team/shop.yaml"]
+    assert read_manifest(tmp_path / "team" / "shop.yaml", tmp_path) == "kind: Service"
+
+
 def test_what_is_no_regular_file_is_never_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.yaml")
     (tmp_path / "zero.yaml").symlink_to("/dev/zero")
