@@ -13,7 +13,7 @@ from k8s_watch.change import Change
 from k8s_watch.informer import Deliver, Informer, body_reader
 from k8s_watch.inquiry import CATCHES_UP
 from k8s_watch.kind import Kind, ObjectName
-from k8s_watch.list_watch import NOT_FOUND, Pace
+from k8s_watch.list_watch import FORBIDDEN, NOT_FOUND, Pace
 from k8s_watch.reader import Reader, Where
 from k8s_watch.wants import Errand, Wants
 
@@ -23,10 +23,11 @@ AT_ONCE = 8  # objects read at the same time
 
 
 class Lack(NamedTuple):
-    """Why an object cannot be read, and since when, by the event loop's clock."""
+    """Why an object cannot be read, since when, by the event loop's clock, and how often that was tried."""
 
     failed: Failed
     since: float
+    times: int
 
 
 class Metadata(Struct, frozen=True):
@@ -88,7 +89,7 @@ class Fetcher(Generic[T]):
             tasks.create_task(self.metadata.run())
             tasks.create_task(self._heed())
             for _ in range(AT_ONCE):
-                tasks.create_task(self._run_errands())
+                tasks.create_task(self._run_errands(tasks))
 
     async def _learn(self, changes: Sequence[Change[Metadata]]) -> None:
         async with self._turn:
@@ -101,7 +102,8 @@ class Fetcher(Generic[T]):
                 anew, self._anew = self._anew, frozenset()
                 await self._tell(self._wants.want(self._wanted, anew))
 
-    async def _run_errands(self) -> None:
+    async def _run_errands(self, tasks: asyncio.TaskGroup) -> None:
+        """Read one after the other; all wait where the server fails, and others may be permitted."""
         failures = 0
         while True:
             errand = self._wants.next_errand()
@@ -110,10 +112,18 @@ class Fetcher(Generic[T]):
                 await self._work.wait()
             elif (failed := await self._run(errand)) is None:
                 failures = 0
+            elif failed.code == FORBIDDEN:
+                times = self._failed[errand.name].times
+                pause = self._pace.after(times) * max(1.0, len(self._failed) / AT_ONCE)
+                tasks.create_task(self._put_off(errand, pause))
             else:
                 failures += 1
-                await asyncio.sleep(self._pace.after(failures, failed.retry_after))
-                self._wants.put_off(errand)
+                await self._put_off(errand, self._pace.after(failures, failed.retry_after))
+
+    async def _put_off(self, errand: Errand, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        self._wants.put_off(errand)
+        self._work.set()
 
     async def _run(self, errand: Errand) -> Failed | None:
         found = await self._get(errand.name)
@@ -141,8 +151,8 @@ class Fetcher(Generic[T]):
         return await self._reader.get(Where(self.kind, self.metadata.api_version), name)
 
     def _note(self, name: ObjectName, failed: Failed) -> None:
-        known = self._failed.get(name)
-        self._failed[name] = Lack(failed, known.since if known else asyncio.get_running_loop().time())
+        _, since, times = self._failed.get(name) or Lack(failed, asyncio.get_running_loop().time(), 0)
+        self._failed[name] = Lack(failed, since, times + 1)
 
     async def _tell(self, changes: Sequence[Change[T]]) -> None:
         self._work.set()

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from k8s_watch.answers import Failed
 from k8s_watch.change import Gone
-from k8s_watch.fetcher import Fetcher
+from k8s_watch.fetcher import AT_ONCE, Fetcher
 from k8s_watch.kind import Kind
+from k8s_watch.list_watch import Pace
 from k8s_watch.reader import Reader
 from tests.k8s_watch.faults import refusing, saying
 from tests.k8s_watch.faulty_api import FaultyApi, serving
@@ -18,11 +19,13 @@ SECRETS = Kind("example.com", ("v1",), "secrets", Widget)
 
 
 @asynccontextmanager
-async def fetching(folder: Path, api: FaultyApi, told: Listener[Widget]) -> AsyncIterator[Fetcher[Widget]]:
+async def fetching(
+    folder: Path, api: FaultyApi, told: Listener[Widget], pace: Pace = QUICK
+) -> AsyncIterator[Fetcher[Widget]]:
     for number, name in enumerate("abc"):
         await api.put(name, "secrets", size=number)
     async with serving(api), reached(api, folder) as server:
-        fetcher = Fetcher(SECRETS, Reader(server), told, pace=QUICK)
+        fetcher = Fetcher(SECRETS, Reader(server), told, pace=pace)
         async with running(fetcher.run()):
             yield fetcher
 
@@ -77,6 +80,28 @@ async def test_a_reading_that_is_refused_is_known_until_nobody_wants_it_or_it_is
         assert since < fetcher.since
         await api.delete("b", "secrets")
         await told.until(lambda: Gone(named("b")) in told.changes)
+        assert fetcher.failure is None
+
+
+async def test_what_may_be_read_does_not_wait_for_what_may_not(tmp_path: Path) -> None:
+    api, told = FaultyApi(), Listener[Widget]()
+    forbidden = {f"f{number}" for number in range(2 * AT_ONCE)}
+    for name in (*forbidden, "permitted"):
+        await api.put(name, "secrets", size=1)
+    api.fault("get", refusing(403, "you may not"), times=len(forbidden))
+    slow = Pace(first=3600.0, longest=3600.0, chance=lambda: 1.0)
+    async with fetching(tmp_path, api, told, slow) as fetcher:
+        fetcher.want({named(name) for name in (*forbidden, "permitted")})
+        await told.until(lambda: told.things == {"permitted": Widget(1)})
+        assert fetcher.failure == Failed(403, "you may not")
+
+
+async def test_what_may_not_be_read_is_asked_for_again(tmp_path: Path) -> None:
+    api, told = FaultyApi(), Listener[Widget]()
+    api.fault("get", refusing(403, "you may not"), times=30)
+    async with fetching(tmp_path, api, told) as fetcher:
+        fetcher.want({named(name) for name in "abc"})
+        await told.until(lambda: told.things == {"a": Widget(0), "b": Widget(1), "c": Widget(2)})
         assert fetcher.failure is None
 
 
