@@ -13,6 +13,7 @@ from translator.objects.references import GATEWAY_GROUP, SecretObjectReference
 from translator.objects.secret import Secret
 from translator.rules.certificates import server_certificate
 from translator.rules.frontend_validation import NOTHING_ASKED, ClientProof, clients
+from translator.rules.gateways import BINDING
 from translator.rules.grants import Pointee, Pointer, permitted
 from translator.rules.hostnames import EVERY, strange
 from translator.rules.listener_filters import questions
@@ -203,7 +204,12 @@ def _refusal(listener: Listener) -> Refused | None:
 
 
 def _taken(world: World, slot: Slot, listener: Listener) -> Refused | None:
-    """Refuse ports that proxies need for themselves, where we run them."""
+    """Refuse ports that there are not once all are moved, and those that proxies of ours need."""
+    if (moved := listener.port + (offset := world.fact(BINDING).port_offset)) > LAST_PORT:
+        message = (
+            f"port {listener.port} becomes {moved} by the offset of {offset}, and the last is {LAST_PORT}"
+        )
+        return Refused("PortUnavailable", message)
     own = {ADMIN_PORT: "administration", PROBES_PORT: "probes"}
     if listener.protocol == "UDP" or listener.port not in own or not is_managed(world, slot.gateway):
         return None
