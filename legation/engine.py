@@ -17,7 +17,7 @@ from legation.admin.maps import Count
 from legation.admin.metrics import Telemetry
 from legation.admin.server import AdminPort, answering, nobody_counts
 from legation.announce import Announcer
-from legation.channel.identity import proven_group, read_proof
+from legation.channel.identity import flaw, proven_group, read_proof
 from legation.deliveries import Deliveries
 from legation.peers import Others, alone
 from legation.proofs import trust_news
@@ -64,7 +64,12 @@ class Guard(Struct, frozen=True):
 
 def guard_by(files: ServerFiles | None) -> Guard | None:
     """Guard the port by files, read anew for each connection."""
-    return Guard(partial(read_proof, files)) if files else None
+    if files is None:
+        return None
+    if why := flaw(files):
+        what = f"--xds proves nothing: {why}"
+        raise CannotStartError(what, "give a certificate, its key and a CA, all as PEM")
+    return Guard(partial(read_proof, files))
 
 
 class Surroundings(Struct, frozen=True):

@@ -1,6 +1,7 @@
 """Who may connect: what proves an Envoy on the xDS port, and a root that proves nobody."""
 
 import re
+import ssl
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
@@ -23,6 +24,25 @@ GATEWAY_URI = re.compile(r"spiffe://legation/ns/(?P<namespace>[^/\s]+)/gateway/(
 def read_proof(files: ServerFiles) -> Proof:
     """Read what the server proves itself with, as it is on disk now."""
     return Proof(files.certificate.read_bytes(), files.key.read_bytes(), files.client_ca.read_bytes())
+
+
+def flaw(files: ServerFiles) -> str:
+    """Say why no server can prove itself with these; nothing, if one can."""
+    trial = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trial.set_ciphers("ALL:@SECLEVEL=0")  # how good it is, others judge
+    try:
+        trial.load_cert_chain(files.certificate, files.key, password="")
+    except OSError as error:
+        return f"{files.certificate} and {files.key} are no certificate with its key: {_why(error)}"
+    try:
+        trial.load_verify_locations(files.client_ca)
+    except OSError as error:
+        return f"{files.client_ca} holds no CA: {_why(error)}"
+    return ""
+
+
+def _why(error: OSError) -> str:
+    return str(getattr(error, "reason", None) or error.strerror or error)
 
 
 def proven_group(node: Node, peer: Peer) -> str | Refusal:

@@ -332,6 +332,36 @@ def test_running_in_a_cluster_takes_all_files_of_the_port_for_envoys_or_none(tmp
     assert "all are needed or none" in err
 
 
+@pytest.mark.parametrize(
+    ("wrong", "content", "words"),
+    [
+        ("cert", None, "Is a directory"),
+        ("key", Authority("b").issue().key_pem, "KEY_VALUES_MISMATCH"),
+        ("ca", "", "no CA"),
+    ],
+)
+async def test_a_port_that_proves_nothing_is_not_opened_and_no_other_port_is_recommended(
+    tmp_path: Path, wrong: str, content: str | None, words: str
+) -> None:
+    authority = Authority("a")
+    issued = authority.issue(dns=["localhost"])
+    for name, text in {"cert": issued.pem, "key": issued.key_pem, "ca": authority.pem}.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / wrong).unlink()
+    if content is None:
+        (tmp_path / wrong).mkdir()
+    else:
+        (tmp_path / wrong).write_text(content)
+    (tmp_path / "shop").mkdir()
+    given = ["--xds-cert", "cert", "--xds-key", "key", "--xds-client-ca", "ca"]
+    files = [each if each.startswith("--") else str(tmp_path / each) for each in given]
+    ports = ["--admin", "127.0.0.1:0", "--xds", "127.0.0.1:0"]
+    code, _, err = await run_process("up", str(tmp_path / "shop"), "--no-envoy", *ports, *files)
+    assert (code, "Traceback" in err) == (2, False)
+    assert words in err
+    assert "give a certificate, its key and a CA" in err
+
+
 async def test_running_in_a_cluster_says_so_when_there_is_none(tmp_path: Path) -> None:
     nowhere = tmp_path / "kubeconfig"
     nowhere.write_text("{}")
