@@ -10,6 +10,7 @@ from time import monotonic
 
 import structlog
 from msgspec import Struct
+from structlog.typing import FilteringBoundLogger
 
 from legation.proxies.envoy_admin import EnvoyAdmin
 from legation.proxies.envoy_log import relay
@@ -88,13 +89,12 @@ class Fleet:
         crashes = 0
         for starts in count(1):
             begun = monotonic()
-            code = await self._live(name, home, starts, leaving)
+            ended = await self._lived(name, home, starts, leaving)
             if leaving.is_set():
                 break
             crashes = 0 if monotonic() - begun > SETTLED else crashes + 1
             pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** max(0, crashes - 1))
-            log.warning("Envoy ended; it is started again", code=code, starts=starts, pause=pause)
-            self._proxies[name] = Proxy(None, starts, f"ended with code {code}")
+            self._proxies[name] = Proxy(None, starts, _said(log, ended, starts, pause))
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await leaving.wait()
@@ -103,6 +103,13 @@ class Fleet:
         self._proxies.pop(name, None)
         self._admins.pop(name, None)
         self._news.set()  # it may be wanted again by now
+
+    async def _lived(self, name: Name, home: Path, starts: int, leaving: asyncio.Event) -> int | OSError:
+        """Return how a process ended, or why there was none: a disk may be full, and others go on."""
+        try:
+            return await self._live(name, home, starts, leaving)
+        except OSError as error:
+            return error
 
     async def _live(self, name: Name, home: Path, starts: int, leaving: asyncio.Event) -> int:
         """Run one process; return its exit code, after a drain if it was asked to leave."""
@@ -117,6 +124,15 @@ class Fleet:
                     process.kill()
         assert process.returncode is not None, "its output ended, and then it was waited for"
         return process.returncode
+
+
+def _said(log: FilteringBoundLogger, ended: int | OSError, starts: int, pause: float) -> str:
+    """Write into the log how a process ended, and return it in words."""
+    if isinstance(ended, OSError):
+        log.warning("Envoy cannot be started; it is tried again", why=str(ended), starts=starts, pause=pause)
+        return f"cannot be started: {ended}"
+    log.warning("Envoy ended; it is started again", code=ended, starts=starts, pause=pause)
+    return f"ended with code {ended}"
 
 
 async def _ends_first(process: Process, leaving: asyncio.Event) -> bool:

@@ -68,6 +68,21 @@ async def answers(home: Path) -> None:
     await until(live, within=STARTS_WITHIN)
 
 
+async def test_an_envoy_that_cannot_be_started_ends_no_other_and_is_tried_again(tmp_path: Path) -> None:
+    (tmp_path / "1").touch()  # where its files are to be
+    async with fleet(tmp_path) as made:
+        made.want({EDGE})
+
+        async def failed() -> bool:
+            return (proxy := made.proxies().get(EDGE)) is not None and "File exists" in proxy.last_exit
+
+        await until(failed)
+        made.want({EDGE, INNER})
+        await pid_of(made, INNER)
+        (tmp_path / "1").unlink()
+        await pid_of(made, EDGE)
+
+
 async def test_each_gateway_has_an_envoy_for_as_long_as_it_is_wanted(tmp_path: Path) -> None:
     async with fleet(tmp_path) as made:
         made.want({EDGE, INNER})
