@@ -44,14 +44,21 @@ Show = Callable[[Look], None]
 
 def watch_live(whom: Whom, *, for_machines: bool) -> None:
     """Show the answer anew every moment, until Ctrl-C."""
+    try:
+        with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
+            _watch(whom, for_machines=for_machines)
+    except UnansweredError as error:  # there is no way to anybody
+        fail(str(error), error.remedy)
+
+
+def _watch(whom: Whom, *, for_machines: bool) -> None:
     console = out()
-    with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
-        if for_machines:
-            asyncio.run(_follow(whom, _Lines(lambda look: typer.echo(as_json(look.overview))).show))
-        elif console.is_terminal:
-            _on_terminal(whom)
-        else:
-            asyncio.run(_follow(whom, _Lines(lambda look: _print(console, look)).show))
+    if for_machines:
+        asyncio.run(_follow(whom, _Lines(lambda look: typer.echo(as_json(look.overview))).show))
+    elif console.is_terminal:
+        _on_terminal(whom)
+    else:
+        asyncio.run(_follow(whom, _Lines(lambda look: _print(console, look)).show))
 
 
 def _on_terminal(whom: Whom) -> None:
