@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct, field
 
 from k8s_watch import api_server
-from k8s_watch.answers import Failed
+from k8s_watch.answers import BROKEN, Failed
 from k8s_watch.api_server import ApiServer, Call, Load, NoAccessError, RequestError
 from k8s_watch.kind import Place
 from legation.answers import FROM_NO_PAGE, Answers, Told, UnansweredError
@@ -124,7 +124,7 @@ class Replicas:
         except RequestError as error:
             what = f"the pods of namespace {self._namespace} cannot be listed"
             raise _unanswered(what, error.failed) from error
-        pods = msgspec.json.decode(body, type=_Pods).items
+        pods = self._read(body)
         if found := sorted(replica for pod in pods if pod.is_ready for replica in _replicas(pod)):
             return found
         what = f"no replica of Legation is ready in namespace {self._namespace}"
@@ -132,6 +132,14 @@ class Replicas:
         raise UnansweredError(
             what, look if pods else "name the namespace of the installation with --namespace"
         )
+
+    def _read(self, body: bytes) -> tuple[_Pod, ...]:
+        """Read which pods there are, unless somebody answers who stands before the API server."""
+        try:
+            return msgspec.json.decode(body, type=_Pods).items
+        except BROKEN as error:
+            what = f"the pods of namespace {self._namespace} cannot be listed: what answers is no API server"
+            raise UnansweredError(what, REMEDIES[HTTPStatus.UNAUTHORIZED]) from error
 
     async def _asked(self, replica: Replica, question: str) -> Told | RequestError:
         name = quote(f"http:{replica.pod}:{replica.port}", safe=":")

@@ -49,6 +49,7 @@ class Cluster:
         app.add_routes([
             web.get("/api/v1/namespaces/legation-system/pods", self._list),
             web.get("/api/v1/namespaces/elsewhere/pods", self._nobody),
+            web.get("/api/v1/namespaces/login/pods", self._login),
             web.get("/api/v1/namespaces/legation-system/pods/{pod}/proxy/{path:.*}", self._pass_on),
             web.route("*", "/{path:.*}", self.rest.answer),
         ])  # fmt: skip
@@ -56,6 +57,9 @@ class Cluster:
 
     async def _nobody(self, _: web.Request) -> web.Response:
         return web.json_response({"items": []})
+
+    async def _login(self, _: web.Request) -> web.Response:
+        return web.Response(text="<html>log in first</html>", content_type="text/html")
 
     async def _list(self, request: web.Request) -> web.Response:
         if (code := self.refuses.get("pods")) is not None:
@@ -167,6 +171,7 @@ async def test_a_replica_that_does_not_answer_is_named_and_the_others_are_enough
         ({"legation-1": 503}, (), ("is away", "networkPolicy.adminFrom", "--admin")),
         ({"legation-1": 404}, (), ("the version of `legation` that is installed there",)),
         ({}, ("--namespace", "elsewhere"), ("namespace elsewhere", "with --namespace")),
+        ({}, ("--namespace", "login"), ("what answers is no API server", "log in to the cluster again")),
         ({}, ("--context", "nowhere"), ("no way to a cluster", "nowhere", "--kubeconfig")),
     ],
 )
