@@ -36,7 +36,10 @@ def served(whom: Whom) -> tuple[Finding, ...]:
     if not overview.ready:
         fail("nothing was read yet", "ask again in a moment")
     first, *_ = asked(whom, "findings", CANNOT_TELL).told  # what replicas are given, they judge alike
-    found = understood(read_findings, first.body)
+    try:
+        found = understood(read_findings, first.body)
+    except UnansweredError as error:
+        fail(str(error), error.remedy)
     return in_order((*found, *of_proxies(overview), *_lacking(whom)))
 
 

@@ -18,7 +18,7 @@ from legation.answers import FROM_NO_PAGE, Answers, Told
 from legation.cli import asking
 from legation.cli.overviews import together as as_one
 from legation.folder import Folder, read
-from legation.standing import Envoy, Standing, as_json
+from legation.standing import Envoy, Overview, Standing, as_json
 from legation.workbench import Workbench
 from tests.k8s_watch.faulty_api import write_kubeconfig
 from tests.legation import whole_cluster
@@ -247,3 +247,23 @@ def test_what_replicas_say_is_one_overview_with_the_envoys_of_all() -> None:
         ("a", "legation-1"),
         ("b", "legation-2"),
     ]
+
+
+async def test_what_another_version_finds_is_not_guessed_at() -> None:
+    async def status(_: web.Request) -> web.Response:
+        return web.Response(body=as_json(Overview("0", True, (), (), (), ())))  # noqa: FBT003  # it is ready
+
+    async def findings(_: web.Request) -> web.Response:
+        return web.json_response({"findings": []})
+
+    app = web.Application()
+    app.add_routes([web.get("/api/v1/status", status), web.get("/api/v1/findings", findings)])
+    runner = web.AppRunner(app)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        code, out, err = await here("check", "--admin", f"127.0.0.1:{runner.addresses[0][1]}")
+    finally:
+        await runner.cleanup()
+    assert (code, out) == (2, "")
+    assert "use the same version" in err
