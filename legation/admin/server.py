@@ -103,7 +103,7 @@ class AdminPort:
     def _may_ask(self, request: web.Request) -> bool:
         said = request.headers
         is_tool = said.keys() >= FROM_NO_PAGE.keys()
-        return is_tool or FROM_A_SECURE_PLACE in said or self._is_known(request.url.host or "")
+        return is_tool or FROM_A_SECURE_PLACE in said or self._is_known(_host(request))
 
     def _is_known(self, host: str) -> bool:
         try:
@@ -133,6 +133,14 @@ class AdminPort:
         standing = self._standing.still()
         body = await aside(lambda: as_json(standing.overview(counters, connected)))
         return web.Response(body=body, content_type="application/json")
+
+
+def _host(request: web.Request) -> str:
+    """Return the name that was asked for; nothing, where what was written is no name."""
+    try:
+        return request.url.host or ""
+    except ValueError:
+        return ""
 
 
 @asynccontextmanager

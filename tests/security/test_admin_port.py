@@ -131,6 +131,12 @@ async def test_a_page_that_had_its_name_led_here_gets_nothing_by_any_route(port:
             assert b"infra/edge" not in answer.body
 
 
+async def test_a_name_that_is_none_is_refused_as_others_are_and_breaks_nothing(port: Port) -> None:
+    for name in (b"\xff", b"a\xc3\xa9\xff", b"\xed\xa0\x80"):
+        answer = await port.send(b"GET /healthz HTTP/1.1\r\nHost: " + name + b"\r\nConnection: close\r\n\r\n")
+        assert answer.status in {400, 421}, name
+
+
 async def test_the_host_that_counts_is_the_one_that_a_browser_sends(port: Port) -> None:
     for path in port.paths:
         absolute = await port.ask(f"http://evil.example{path}")
