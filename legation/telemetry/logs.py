@@ -3,6 +3,7 @@
 import logging
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from time import monotonic
 from types import TracebackType
 
@@ -28,7 +29,7 @@ def set_up_logs(form: LogFormat = LogFormat.AUTO, *, verbose: bool = False) -> N
     structlog.configure(
         processors=[structlog.contextvars.merge_contextvars, Rationed(), *marked, *written],
         wrapper_class=structlog.make_filtering_bound_logger(logging.DEBUG if verbose else logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=Unfailing,
     )
     libraries = logging.StreamHandler(sys.stderr)
     alone = structlog.stdlib.ProcessorFormatter.remove_processors_meta
@@ -61,6 +62,21 @@ class Rationed:
         if dropped := self._dropped.pop(event, 0):
             entry["dropped"] = dropped
         return entry
+
+
+class Unfailing:
+    """Writes lines for as long as they are taken: a full disk, or a reader who has gone, ends nobody."""
+
+    def __init__(self, *_: object) -> None:
+        """Write to stderr."""
+        self._lines = structlog.PrintLogger(sys.stderr)
+
+    def msg(self, line: str) -> None:
+        """Write one, or lose it."""
+        with suppress(OSError):
+            self._lines.msg(line)
+
+    debug = info = warning = error = critical = msg
 
 
 def harmless(text: str) -> str:

@@ -70,6 +70,25 @@ def child(form: str, script: str) -> list[str]:
     return done.stderr.splitlines()
 
 
+def test_a_line_that_nobody_takes_ends_nobody() -> None:
+    """A disk may be full, or whoever reads has gone; what is served goes on."""
+    code = """
+import logging, structlog
+from legation.telemetry.logs import set_up_logs
+set_up_logs()
+for _ in range(1000):
+    structlog.get_logger().warning("no luck")
+    logging.getLogger("aiohttp.server").error("no luck")
+print("goes on")
+"""
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-c", code]
+        done = subprocess.run(
+            command, env=environment(), text=True, stdout=subprocess.PIPE, stderr=full, check=False
+        )
+    assert (done.stdout, done.returncode) == ("goes on\n", 0)
+
+
 def test_what_libraries_say_and_what_ends_the_process_is_json_too() -> None:
     lines = child(
         "json", "logging.getLogger('aiohttp.server').error('no %s', 'luck')\nraise ValueError('oh')"
