@@ -2,6 +2,7 @@
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +29,7 @@ Every flag has an environment variable: LEGATION_ and its name.
 
 OWN_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 DEFAULT_NAMESPACE = "legation-system"
+NAMESPACE = re.compile("[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 DURATION = re.compile("([0-9]{1,5}(h|ms|m|s)){1,4}")
 
 
@@ -103,7 +105,7 @@ def run(  # noqa: PLR0913  # one argument for each flag
     settings = RunSettings(
         namespace=namespace or _own_namespace(),
         kubeconfig=kubeconfig,
-        watched=tuple(watch or ()),
+        watched=_namespaces(watch or ()),
         admin=admin,
         xds=xds,
         xds_files=xds_files((xds_cert, xds_key, xds_client_ca)),
@@ -123,6 +125,15 @@ def _seconds(written: str) -> float | None:
     if not DURATION.fullmatch(written):
         fail(f"--connection-age {written} is no duration", "write one such as 15m or 1h30m, or 0s for ever")
     return milliseconds(written) / 1_000 or None
+
+
+def _namespaces(named: Sequence[str]) -> tuple[str, ...]:
+    """Check names: of one that no namespace can have nothing would ever be told, and all would seem well."""
+    for each in named:
+        if not NAMESPACE.fullmatch(each):
+            remedy = "name one by each --watch; in LEGATION_WATCH, put spaces between them"
+            fail(f"--watch {each} is no namespace", remedy)
+    return tuple(named)
 
 
 def _own_namespace() -> str:

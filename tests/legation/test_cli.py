@@ -290,6 +290,7 @@ def test_what_cannot_be_done_ends_with_two_and_says_why(arguments: list[str], wo
             "a file that this",
         ),
         (["run", "--kubeconfig", "missing"], "name a kubeconfig"),
+        (["run", "--watch", "shop,pay", "--kubeconfig", "/dev/null"], "put spaces between them"),
         (["explain", "nothing", str(EXAMPLES / "http")], "`legation explain --help` has examples"),
         (["pin", "missing.pem"], "write HOST:PORT"),
     ],
