@@ -64,8 +64,7 @@ class Everything:
 
     async def run(self) -> Overview:
         """Read the folder, then serve it until there is a reason to stop."""
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, self._stop)
+        self._heed_signals()
         async with aclosing(watch(self._settings.folder)) as updates:
             await self._read(await anext(updates))
             async with AsyncExitStack() as doors:
@@ -87,10 +86,21 @@ class Everything:
                 task.cancel()
         return overview
 
+    def _heed_signals(self) -> None:
+        """Stop when asked, and when the terminal is closed unless that is ignored, as `nohup` has it."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._stop)
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            loop.add_signal_handler(signal.SIGHUP, self._begin_to_stop)
+
     def _stop(self) -> None:
         """Begin to stop; asked a second time, do not wait for anybody."""
         if self._stopping.is_set() and self._proxies is not None:
             self._proxies.cancel()
+        self._begin_to_stop()
+
+    def _begin_to_stop(self) -> None:
         self._stopping.set()
         self._news.set()
 

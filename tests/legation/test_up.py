@@ -103,7 +103,8 @@ async def test_an_envoy_that_was_killed_is_back_with_its_configuration(tmp_path:
         assert await running.pids() != [pid]
 
 
-async def test_a_request_in_flight_is_finished_before_the_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP])
+async def test_a_request_in_flight_is_finished_before_the_end(tmp_path: Path, ending: signal.Signals) -> None:
     arrived, go_on = asyncio.Event(), asyncio.Event()
 
     async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -121,7 +122,7 @@ async def test_a_request_in_flight_is_finished_before_the_end(tmp_path: Path) ->
         async with asyncio.timeout(SERVED_WITHIN), asyncio.TaskGroup() as tasks:
             answer = tasks.create_task(ask(port, headers=SHOP))
             await arrived.wait()
-            running.stop()
+            running.process.send_signal(ending)
             await running.logged("draining")
             assert is_alive(pid)
             go_on.set()
@@ -129,6 +130,17 @@ async def test_a_request_in_flight_is_finished_before_the_end(tmp_path: Path) ->
     assert answer.result().body == "slow"
     assert running.process.returncode == 0
     assert not is_alive(pid)
+
+
+async def test_a_terminal_that_is_closed_ends_nothing_that_was_told_to_ignore_it(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # whoever is started inherits it
+    try:
+        async with http_backend("one") as one, shop(tmp_path, one.port) as (running, _):
+            running.process.send_signal(signal.SIGHUP)
+            await running.overview()  # it has heard of the signal by now
+            assert "draining" not in {entry.get("event") for entry in running.entries()}
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 async def test_a_port_that_somebody_has_is_named_with_its_listener_and_a_remedy(tmp_path: Path) -> None:
