@@ -9,7 +9,7 @@ from translator.memo import steady
 from translator.names import Ref
 from translator.objects.filters import HTTPExternalAuthFilter
 from translator.objects.grpc_route import GRPCBackendRef, GRPCRouteMatch, GRPCRouteRule
-from translator.objects.http_route import HTTPBackendRef, HTTPRouteRule
+from translator.objects.http_route import HTTPBackendRef, HTTPRouteMatch, HTTPRouteRule
 from translator.objects.references import GATEWAY_GROUP
 from translator.rules import filters, questions
 from translator.rules.backends import TRAFFIC, Backend, Share, shares
@@ -172,7 +172,7 @@ def _whole(route: Ref, refusal: Refused) -> tuple[ReadRule, ...]:
 def _matches(rule: HTTPRouteRule | GRPCRouteRule) -> tuple[HttpMatch | Refused, ...]:
     match rule:
         case HTTPRouteRule(matches=written):
-            return tuple(http_match(each) for each in written)
+            return tuple(http_match(each) for each in written or (HTTPRouteMatch(),))
         case GRPCRouteRule(matches=asked_for):
             return tuple(grpc_match(each) for each in asked_for or (GRPCRouteMatch(),))
 
