@@ -44,6 +44,7 @@ KIND_OF_EACH = tuple(info for info in KINDS if info.namespaced for _ in range(WE
 MOST_ITEMS = 3
 MOST_ENTRIES = 3
 MENDINGS = 40
+LATER_WORD, LATER_NUMBER = "Later", 399  # what later CRDs may let into fields of which each value is named
 STEPS = re.compile(r"\[(\d+)\]|\[([^\]]+)\]|([^.\[\]]+)")
 TIMES = ("2026-01-01T00:00:00Z", "1601-01-01T00:00:00Z", "9999-12-31T23:59:59Z")
 KEYS = ("a", "ca.crt", "tls.crt", "tls.key", "legation.dev/min-tls-version", "app", "x-1")
@@ -155,7 +156,7 @@ def _text(demand: Text | OneOf | None, field: str) -> Drawn:
     known = [each for each in BY_FIELD.get(field, ()) if isinstance(each, str)]
     match demand:
         case OneOf(options):
-            return st.sampled_from(options)
+            return mostly(st.sampled_from(options), st.just(LATER_WORD))
         case Text():
             fitting = [each for each in SPELLS if _fits(each, demand)]
             free = _free_text(demand)
@@ -183,7 +184,7 @@ def _number(demand: Between | OneOf | None, field: str) -> Drawn:
     known = [each for each in BY_FIELD.get(field, ()) if isinstance(each, int)]
     match demand:
         case OneOf(options):
-            return st.sampled_from(options)
+            return mostly(st.sampled_from(options), st.just(LATER_NUMBER))
         case Between(least, most):
             others = st.sampled_from((least, most)) | st.integers(least, most)
             return mostly(st.sampled_from(known), others) if known else others

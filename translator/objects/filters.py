@@ -7,6 +7,7 @@ from translator.objects.meta import Part
 from translator.objects.references import BackendObjectReference
 from translator.objects.scalars import AuthPath, HeaderName, HeaderValue
 
+AUTH_PROTOCOLS = ("HTTP", "GRPC")
 _MOST = 2**31 - 1
 
 
@@ -63,7 +64,7 @@ class ForwardBodyConfig(Part, frozen=True):
 class HTTPExternalAuthFilter(Part, frozen=True):
     """A service that is asked whether a request may pass."""
 
-    protocol: Annotated[str, OneOf(("HTTP", "GRPC"))]
+    protocol: Annotated[str, OneOf(AUTH_PROTOCOLS)]
     backend_ref: BackendObjectReference
     grpc: GRPCAuthConfig | None = None
     http: HTTPAuthConfig | None = None

@@ -26,14 +26,18 @@ from translator.objects.scalars import (
     SectionName,
 )
 
-_METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")
+METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH")
+PATH_TYPES = ("Exact", "PathPrefix", "RegularExpression")
+PATH_MODIFIERS = ("ReplaceFullPath", "ReplacePrefixMatch")
+SCHEMES = ("http", "https")
+REDIRECT_CODES = (301, 302, 303, 307, 308)
 _EXACT_OR_REGEX = OneOf(("Exact", "RegularExpression"))
 
 
 class HTTPPathMatch(Part, frozen=True):
     """What the path of a request must be, or begin with."""
 
-    type: Annotated[str, OneOf(("Exact", "PathPrefix", "RegularExpression"))] = "PathPrefix"
+    type: Annotated[str, OneOf(PATH_TYPES)] = "PathPrefix"
     value: PathValue = "/"
 
 
@@ -59,13 +63,13 @@ class HTTPRouteMatch(Part, frozen=True):
     path: HTTPPathMatch = HTTPPathMatch()
     headers: Annotated[tuple[HTTPHeaderMatch, ...], Items(most=16, key=("name",))] = ()
     query_params: Annotated[tuple[HTTPQueryParamMatch, ...], Items(most=16, key=("name",))] = ()
-    method: Annotated[str, OneOf(_METHODS)] | None = None
+    method: Annotated[str, OneOf(METHODS)] | None = None
 
 
 class HTTPPathModifier(Part, frozen=True):
     """How a path is changed: as a whole, or in the part that matched."""
 
-    type: Annotated[str, OneOf(("ReplaceFullPath", "ReplacePrefixMatch"))]
+    type: Annotated[str, OneOf(PATH_MODIFIERS)]
     replace_full_path: PathValue | None = None
     replace_prefix_match: PathValue | None = None
 
@@ -73,11 +77,11 @@ class HTTPPathModifier(Part, frozen=True):
 class HTTPRequestRedirectFilter(Part, frozen=True):
     """An answer that sends the client elsewhere."""
 
-    scheme: Annotated[str, OneOf(("http", "https"))] | None = None
+    scheme: Annotated[str, OneOf(SCHEMES)] | None = None
     hostname: PreciseHostname | None = None
     path: HTTPPathModifier | None = None
     port: PortNumber | None = None
-    status_code: Annotated[int, OneOf((301, 302, 303, 307, 308))] = 302
+    status_code: Annotated[int, OneOf(REDIRECT_CODES)] = 302
 
 
 class HTTPURLRewriteFilter(Part, frozen=True):
@@ -93,7 +97,7 @@ class HTTPCORSFilter(Part, frozen=True):
     allow_origins: Annotated[tuple[CORSOrigin, ...], Items(most=64, distinct=True)] = ()
     allow_credentials: bool = False
     allow_methods: Annotated[
-        tuple[Annotated[str, OneOf((*_METHODS, "*"))], ...], Items(most=9, distinct=True)
+        tuple[Annotated[str, OneOf((*METHODS, "*"))], ...], Items(most=9, distinct=True)
     ] = ()
     allow_headers: Annotated[tuple[HeaderName, ...], Items(most=64, distinct=True)] = ()
     expose_headers: Annotated[tuple[HeaderName, ...], Items(most=64, distinct=True)] = ()

@@ -18,11 +18,13 @@ from translator.objects.scalars import (
     SectionName,
 )
 
+TLS_MODES = ("Terminate", "Passthrough")
+
 
 class ListenerTLSConfig(Part, frozen=True):
     """What becomes of TLS at a listener, and the certificates it shows."""
 
-    mode: Annotated[str, OneOf(("Terminate", "Passthrough"))] = "Terminate"
+    mode: Annotated[str, OneOf(TLS_MODES)] = "Terminate"
     certificate_refs: Annotated[tuple[SecretObjectReference, ...], Items(most=64)] = ()
     options: Annotated[dict[str, AnnotationValue], Entries(16)] = field(default_factory=dict)
 

@@ -6,12 +6,18 @@ from msgspec import Struct, structs
 
 from translator.objects.filters import HTTPExternalAuthFilter, HTTPRequestMirrorFilter
 from translator.objects.grpc_route import GRPCRouteFilter
-from translator.objects.http_route import HTTPRequestRedirectFilter, HTTPRouteFilter, HTTPURLRewriteFilter
+from translator.objects.http_route import (
+    REDIRECT_CODES,
+    SCHEMES,
+    HTTPRequestRedirectFilter,
+    HTTPRouteFilter,
+    HTTPURLRewriteFilter,
+)
 from translator.rules.cors import Cors, cors
 from translator.rules.headers import UNCHANGED, HeaderChanges, changes
 from translator.rules.paths import FullPath, NewPrefix, new_path
-from translator.rules.questions import strange_path
-from translator.verdict import Refused
+from translator.rules.questions import strange
+from translator.verdict import Refused, listed
 
 
 class Redirect(Struct, frozen=True):
@@ -133,11 +139,17 @@ def _with(found: Filters, each: Written) -> Filters | Refused:
 
 
 def _asks(written: HTTPExternalAuthFilter) -> tuple[HTTPExternalAuthFilter, ...] | Refused:
-    wrong = strange_path(written)
+    wrong = strange(written)
     return Refused("UnsupportedValue", f"filters: ExternalAuth: {wrong}") if wrong else (written,)
 
 
 def _redirect(written: HTTPRequestRedirectFilter) -> Redirect | Refused:
+    if written.status_code not in REDIRECT_CODES:
+        known = ", ".join(map(str, REDIRECT_CODES))
+        wrong = f"filters: statusCode {written.status_code} is none to redirect by: use one of {known}"
+        return Refused("UnsupportedValue", wrong)
+    if written.scheme not in (None, *SCHEMES):
+        return Refused("UnsupportedValue", f"filters: scheme {listed([written.scheme or ''])} is not known")
     path = new_path(written.path) if written.path is not None else None
     if isinstance(path, Refused):
         return path

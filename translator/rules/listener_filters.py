@@ -17,7 +17,7 @@ from translator.rules.backends import Backend
 from translator.rules.external_names import forbidden
 from translator.rules.grants import Pointer
 from translator.rules.listener_sets import Slot, declared
-from translator.rules.questions import Question, question, strange_path
+from translator.rules.questions import Question, question, strange
 from translator.verdict import Refused, our_fault
 from translator.world import Index, World
 
@@ -72,7 +72,7 @@ def _written(listener: Listener) -> tuple[ListenerFilter, ...]:
 def _refusal(written: ListenerFilter, where: str) -> Refused | None:
     if written.external_auth is None:
         return Refused("UnsupportedValue", f"{where}: filters of type {written.type} are not supported")
-    wrong = strange_path(written.external_auth)
+    wrong = strange(written.external_auth)
     return Refused("InvalidListenerFilter", f"{where}: {wrong}") if wrong else None
 
 

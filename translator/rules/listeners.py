@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from translator.memo import query, steady
 from translator.names import Name
-from translator.objects.listeners import Listener
+from translator.objects.listeners import TLS_MODES, Listener
 from translator.objects.references import GATEWAY_GROUP, SecretObjectReference
 from translator.objects.secret import Secret
 from translator.rules.certificates import server_certificate
@@ -19,7 +19,7 @@ from translator.rules.hostnames import EVERY, strange
 from translator.rules.listener_filters import questions
 from translator.rules.listener_sets import Slot, declared, slots
 from translator.rules.managed import ADMIN_PORT, PROBES_PORT, is_managed
-from translator.verdict import Condition, Refused, fails, holds, our_fault
+from translator.verdict import Condition, Refused, fails, holds, listed, our_fault
 from translator.world import World
 
 LAST_PORT = 65535
@@ -197,6 +197,8 @@ def _refusal(listener: Listener) -> Refused | None:
         return Refused("PortUnavailable", f"port {listener.port} is none: it must be from 1 to {LAST_PORT}")
     if listener.protocol not in ("HTTP", "HTTPS") and listener.filters is not None:
         return Refused("UnsupportedValue", f"filters: they are for HTTP and HTTPS, not {listener.protocol}")
+    if listener.tls is not None and listener.tls.mode not in TLS_MODES:
+        return Refused("UnsupportedValue", f"tls.mode: {listed([listener.tls.mode])} is not known")
     for key in listener.tls.options if listener.tls else ():
         if "/" not in key or key.startswith("legation.dev/"):
             return Refused("UnsupportedValue", f"tls.options: {key} is not known")

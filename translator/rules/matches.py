@@ -7,11 +7,12 @@ import re2
 from msgspec import Struct
 
 from translator.objects.grpc_route import GRPCMethodMatch, GRPCRouteMatch
-from translator.objects.http_route import HTTPPathMatch, HTTPRouteMatch
+from translator.objects.http_route import METHODS, PATH_TYPES, HTTPPathMatch, HTTPRouteMatch
 from translator.rules.headers import NAME
 from translator.rules.patterns import fault
 from translator.verdict import Refused, listed
 
+TYPES = ("Exact", "RegularExpression")
 ANY_NAME = "[^/]+"  # any service, or any method of gRPC
 NO_PATH = re.compile(r"[?#]|^(?!/)")  # what shows that no request has such a path
 NO_NAME = re.compile(r"[/?#]")  # the same of a service or a method
@@ -60,6 +61,11 @@ def http_match(written: HTTPRouteMatch) -> HttpMatch | Refused:
     """Read one match of an HTTPRoute."""
     if written.method == "CONNECT":
         return Refused("UnsupportedValue", "matches: CONNECT asks for an authority and has no path to match")
+    if written.method is not None and written.method not in METHODS:
+        return Refused("UnsupportedValue", f"matches: method {listed([written.method])} is not known")
+    types = [*[each.type for each in written.headers], *[each.type for each in written.query_params]]
+    if unknown := _unknown_type(written.path.type, PATH_TYPES, types):
+        return unknown
     if written.path.type != "RegularExpression" and NO_PATH.search(written.path.value):
         wrong = f"matches: path {listed([written.path.value]) or '``'} must begin with / and have no ? or #"
         return Refused("UnsupportedValue", f"{wrong}; a query is matched by queryParams")
@@ -75,6 +81,8 @@ def http_match(written: HTTPRouteMatch) -> HttpMatch | Refused:
 def grpc_match(written: GRPCRouteMatch) -> HttpMatch | Refused:
     """Read one match of a GRPCRoute: a service is a path's first element, a method its second."""
     method = written.method or GRPCMethodMatch()
+    if unknown := _unknown_type(method.type, TYPES, [each.type for each in written.headers]):
+        return unknown
     names = (method.service or "", method.method or "")
     if method.type != "RegularExpression" and (wrong := [each for each in names if NO_NAME.search(each)]):
         return Refused("UnsupportedValue", f"matches: method {listed(wrong)} must have no /, ? or # in it")
@@ -120,7 +128,7 @@ def _path(written: HTTPPathMatch) -> PathExact | PathPrefix | PathPattern:
             return PathExact(written.value)
         case "RegularExpression":
             return PathPattern(written.value)
-        case _:
+        case _:  # no type but this is left
             return PathPrefix(written.value.rstrip("/") or "/")
 
 
@@ -146,6 +154,12 @@ def _named(written: Sequence[tuple[str, str, str]]) -> tuple[Named, ...]:
     for kind, name, value in written:
         found.setdefault(name, Named(name, value, kind == "RegularExpression"))
     return tuple(each for _, each in sorted(found.items()))
+
+
+def _unknown_type(written: str, known: tuple[str, ...], others: Sequence[str]) -> Refused | None:
+    """Refuse a type that later CRDs may let in: read as another one, it would take requests of others."""
+    unknown = [*([] if written in known else [written]), *[each for each in others if each not in TYPES]]
+    return Refused("UnsupportedValue", f"matches: type {listed(unknown)} is not known") if unknown else None
 
 
 def _wrong_name(match: HttpMatch) -> Refused | None:

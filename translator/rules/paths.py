@@ -4,7 +4,7 @@ import re
 
 from msgspec import Struct
 
-from translator.objects.http_route import HTTPPathModifier
+from translator.objects.http_route import PATH_MODIFIERS, HTTPPathModifier
 from translator.verdict import Refused, listed
 
 PATH = re.compile(r"/[A-Za-z0-9/\-._~%!$&'()*+,;=:@]*")
@@ -24,6 +24,8 @@ class NewPrefix(Struct, frozen=True):
 
 def new_path(written: HTTPPathModifier) -> FullPath | NewPrefix | Refused:
     """Read what becomes of a path."""
+    if written.type not in PATH_MODIFIERS:
+        return Refused("UnsupportedValue", f"filters: path of type {listed([written.type])} is not known")
     full = written.type == "ReplaceFullPath"
     path = (written.replace_full_path if full else written.replace_prefix_match) or ""
     if (full or path) and not PATH.fullmatch(path):

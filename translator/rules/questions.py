@@ -7,12 +7,12 @@ reached as any backend is: by a grant across namespaces, and as a policy says.
 from msgspec import Struct
 
 from translator.names import Name
-from translator.objects.filters import HTTPExternalAuthFilter
+from translator.objects.filters import AUTH_PROTOCOLS, HTTPExternalAuthFilter
 from translator.objects.grpc_route import GRPCRouteRule
 from translator.objects.http_route import HTTPRouteRule
 from translator.rules.backends import Backend, Traffic, resolve
 from translator.rules.grants import Pointee, Pointer
-from translator.verdict import Refused
+from translator.verdict import Refused, listed
 from translator.world import World
 
 
@@ -44,8 +44,10 @@ def question(world: World, pointer: Pointer, written: HTTPExternalAuthFilter) ->
     )
 
 
-def strange_path(written: HTTPExternalAuthFilter) -> str | None:
-    """Say what is wrong with the path that goes before a request's own, which no request may climb out of."""
+def strange(written: HTTPExternalAuthFilter) -> str | None:
+    """Say what is wrong with a question as it is written, such as a path that requests may climb out of."""
+    if written.protocol not in AUTH_PROTOCOLS:
+        return f"protocol {listed([written.protocol])} is not known"
     path = written.http.path if written.http else None
     if path and any(part in (".", "..") or "%" in part for part in path.split("/")):
         return f"path {path} must be plain: no dots, nothing escaped"

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from translator.objects.durations import milliseconds
 from translator.objects.routes import CookieConfig, HeaderConfig, SessionPersistence
-from translator.verdict import Refused
+from translator.verdict import Refused, listed
 
 PATH = re.compile(r"/[!-:<-~]*")  # what a cookie's attribute holds: no blanks, no semicolons
 
@@ -44,14 +44,16 @@ def session(author: str, written: SessionPersistence | None) -> Wish | Refused |
             return None
         case SessionPersistence(type="Cookie", cookie=cookie, absolute_timeout=ends):
             return _cookie(author, cookie or CookieConfig(), ends)
-        case SessionPersistence(header=HeaderConfig(name), absolute_timeout=None):
+        case SessionPersistence(type="Header", header=HeaderConfig(name), absolute_timeout=None):
             return Wish(Header(name))
-        case SessionPersistence(header=None):
+        case SessionPersistence(type="Header", header=None):
             return Refused("UnsupportedValue", "sessionPersistence: type Header needs the name of a header")
-        case SessionPersistence():
+        case SessionPersistence(type="Header"):
             return Refused(
                 "UnsupportedValue", "sessionPersistence: absoluteTimeout cannot be kept by a header"
             )
+        case SessionPersistence(type=unknown):
+            return Refused("UnsupportedValue", f"sessionPersistence: type {listed([unknown])} is not known")
 
 
 def own_name(cookie: str, backend: str) -> str:
