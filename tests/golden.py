@@ -1,7 +1,7 @@
 """Golden cases: how their files are read, and what every one of them begins with."""
 
 import re
-from base64 import b64encode
+from base64 import b64encode, encodebytes
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -130,6 +130,7 @@ def pems() -> Mapping[str, str]:
     return {
         "roots": roots.pem,
         "roots in base64": b64encode(roots.pem.encode()).decode(),
+        "roots in lines of base64": encodebytes(roots.pem.encode()).decode(),
         "roots.key": roots.own.key_pem,
         "other roots": Authority("other roots", **LONG).pem,
         "ending roots": Authority("ending roots", **ENDING).pem,

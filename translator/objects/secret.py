@@ -10,9 +10,9 @@ from translator.objects.provenance import TracedMeta
 
 
 def from_base64(text: str) -> bytes | None:
-    """Decode base64, which may be broken into lines; None if it is none."""
+    """Decode base64, which may be broken into lines as for the API server; None if it is none."""
     try:
-        return binascii.a2b_base64("".join(text.split()), strict_mode=True)
+        return binascii.a2b_base64(text.replace("\r", "").replace("\n", ""), strict_mode=True)
     except ValueError:
         return None
 

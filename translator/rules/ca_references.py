@@ -4,8 +4,6 @@ Group and kind must both match. A bad certificate does not take the good ones of
 reference the others; each is named, with its remedy.  GEP-1897, GEP-5075
 """
 
-from base64 import b64decode
-from binascii import Error as NotBase64
 from collections.abc import Callable, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
@@ -16,7 +14,7 @@ from translator.memo import query
 from translator.names import Name
 from translator.objects.cluster_trust_bundle import ClusterTrustBundle
 from translator.objects.config_map import ConfigMap
-from translator.objects.secret import Secret
+from translator.objects.secret import Secret, from_base64
 from translator.rules.certificates import Anchor, Bundle, lapse, read_bundle
 from translator.verdict import Refused, listed
 from translator.world import Fact, World
@@ -180,10 +178,7 @@ _SOURCES = MappingProxyType({
 
 def _decoded(text: str) -> str:
     """Decode what a ConfigMap keeps as binary, such as PEM among comments that are no UTF-8."""
-    try:
-        return b64decode(text, validate=True).decode(errors="replace")
-    except NotBase64:
-        return ""
+    return (from_base64(text) or b"").decode(errors="replace")
 
 
 def _fault(reference: CaReference, reason: str, sentences: Sequence[str], remedy: str) -> tuple[Refused, ...]:
