@@ -16,6 +16,7 @@ from translator.objects.kinds import LEGATION_GROUP
 from translator.rules.backends import Backend, Traffic, resolve
 from translator.rules.gateways import ours
 from translator.rules.grants import Pointee, Pointer
+from translator.rules.hops import due, hop
 from translator.rules.parameters import first, said
 from translator.verdict import Condition, Refused, fails, holds
 from translator.world import Index, World
@@ -76,11 +77,21 @@ def telling(world: World, port: ServicePort) -> frozenset[Name]:
 def collectors_condition(world: World, gateway: Name) -> Condition | None:
     """Say whether those who are to be told can be; nothing where nobody is."""
     found = telemetry(world, gateway).collectors
-    bad = [each for each in found if isinstance(each, Refused)]
+    bad = [wrong for each in found if (wrong := _unreached(world, gateway, each)) is not None]
     if bad:
         message = "; ".join(dict.fromkeys(each.message for each in bad))
         return fails("legation.dev/CollectorsResolved", bad[0].reason, f"{message}: nothing is sent there")
     return holds("legation.dev/CollectorsResolved") if found else None
+
+
+def _unreached(world: World, gateway: Name, collector: Backend | Refused) -> Refused | None:
+    """Say why nothing comes to a collector, if so: it is refused, or every connection to it."""
+    if isinstance(collector, Refused):
+        return collector
+    _, shown, forbidden = hop(world, gateway, collector)
+    reasons = [each for each in (forbidden, due(world, collector), shown) if isinstance(each, Refused)]
+    by = f" by BackendTLSPolicy {collector.policy}" if collector.policy else ""
+    return Refused(reasons[0].reason, f"{collector.port}{by}: {reasons[0].message}") if reasons else None
 
 
 def _told(world: World, named: Iterable[tuple[Name, CollectorParameters | None]]) -> Backend | Refused | None:
