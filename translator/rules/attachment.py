@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from translator.memo import keyed, steady
+from translator.memo import keyed, query, steady
 from translator.names import Name, Ref
 from translator.objects.listener_set import ListenerSet
 from translator.objects.references import GATEWAY_GROUP, ParentReference
@@ -13,7 +13,7 @@ from translator.objects.udp_route import UDPRoute
 from translator.rules import listeners
 from translator.rules.default_gateways import KINDS, Route, guests, implied
 from translator.rules.gateways import ours
-from translator.rules.hostnames import EVERY, intersection, strange
+from translator.rules.hostnames import EVERY, Held, intersection, strange
 from translator.rules.listener_sets import Slot, age, declared, gateway_of, labels, set_refusal, slots
 from translator.rules.status import ParentRef
 from translator.verdict import Refused
@@ -85,7 +85,7 @@ def attached(world: World, slot: Slot, kind: str) -> tuple[Guest, ...]:
     return _taken.at(world, slot, slot.owner, kind) or ()
 
 
-@keyed(rank=0)
+@keyed(rank=1)
 def _taken(world: World, owner: Ref, kind: str) -> dict[Slot, tuple[Guest, ...]]:
     """Return all that the listeners of one object took: asked once, not once a listener."""
     guests: dict[Slot, dict[Name, dict[Hosted, None]]] = {}
@@ -101,29 +101,44 @@ def _taken(world: World, owner: Ref, kind: str) -> dict[Slot, tuple[Guest, ...]]
     }
 
 
-@steady(lambda _slot: frozenset())
-def rivals(world: World, slot: Slot) -> frozenset[Ref]:
+@query
+def _has_both_kinds(world: World, owner: Ref) -> bool:
+    """Say whether HTTPRoutes and GRPCRoutes meet at an object; mostly nobody has to be compared."""
+    return all(
+        world.any_where(ROUTES_BY_PARENT[kind], owner) or bool(guests(world, kind, owner))
+        for kind in listeners.HTTP_KINDS
+    )
+
+
+@steady(lambda _route, _slot: False)
+def _loses(world: World, route: Ref, slot: Slot) -> bool:
+    return bool(_lost.at(world, route, slot))
+
+
+@keyed(rank=0)
+def _lost(world: World, slot: Slot) -> dict[Ref, bool]:
     """Return the routes that lose their hostnames at a listener to an older route of the other HTTP kind.
 
     Requests are never spread over rules of both kinds: the older route keeps what the two have in common.
     """
-    if not all(_has_candidates(world, kind, slot.owner) for kind in listeners.HTTP_KINDS):
-        return frozenset()
-    refs = [
-        Ref(kind, name)
-        for kind in listeners.HTTP_KINDS
-        for name in _candidates(world, kind, slot.owner)
-        if admitted(world, Ref(kind, name), slot)
-    ]
-    standing: list[Ref] = []
-    lost = set()
-    for ref in sorted(refs, key=lambda ref: age(world.must(ROUTES[ref.kind], ref.name))):
-        others = (other for other in standing if other.kind != ref.kind)
-        if any(_overlap(world, ref, other, slot) for other in others):
-            lost.add(ref)
+    refs = [Ref(kind, name) for kind in listeners.HTTP_KINDS for name in _candidates(world, kind, slot.owner)]
+    held = {kind: Held() for kind in listeners.HTTP_KINDS}
+    lost = {}
+    for ref in sorted(refs, key=lambda ref: _elder(world, ref)):
+        names = [host.hostname for host in admitted(world, ref, slot)]
+        others = [held[kind] for kind in held if kind != ref.kind]
+        if any(other.meets(name) for other in others for name in names):
+            lost[ref] = True
         else:
-            standing.append(ref)
-    return frozenset(lost)
+            for name in names:
+                held[ref.kind].add(name)
+    return lost
+
+
+@query
+def _elder(world: World, route: Ref) -> tuple[float, str, str]:
+    """Return what orders routes by age: it stays the same however else a route changes."""
+    return age(world.must(ROUTES[route.kind], route.name))
 
 
 @steady(lambda _route, _slot: ())
@@ -143,15 +158,6 @@ def _candidates(world: World, kind: str, owner: Ref) -> tuple[Name, ...]:
     """Return the routes of a kind that name an object as their parent, or imply it, by name."""
     named, implying = world.names_where(ROUTES_BY_PARENT[kind], owner), guests(world, kind, owner)
     return tuple(sorted({*named, *implying})) if implying else named
-
-
-def _has_candidates(world: World, kind: str, owner: Ref) -> bool:
-    return world.any_where(ROUTES_BY_PARENT[kind], owner) or bool(guests(world, kind, owner))
-
-
-def _overlap(world: World, one: Ref, other: Ref, slot: Slot) -> bool:
-    theirs = admitted(world, other, slot)
-    return any(intersection(a.hostname, b.hostname) for a in admitted(world, one, slot) for b in theirs)
 
 
 def _gateway(world: World, target: Ref) -> Name | None:
@@ -174,7 +180,8 @@ def _attach(world: World, route: Ref, ref: ParentReference, target: Ref, gateway
     ]
     allowed = [slot for slot in named if _allows(world, slot, route)]
     hosted = [Attached(slot, found) for slot in allowed if (found := _hosts(world, route, slot))]
-    winning = [each for each in hosted if route not in rivals(world, each.slot)]
+    is_rivalled = route.kind in listeners.HTTP_KINDS and _has_both_kinds(world, target)
+    winning = [each for each in hosted if not (is_rivalled and _loses(world, route, each.slot))]
     return Parent(
         ref=_written(ref),
         gateway=gateway,

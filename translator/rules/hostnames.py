@@ -4,7 +4,7 @@ A name is exact, or `*.` and a suffix that covers everything below it, or `*`, w
 absent hostname is read as.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from translator.objects.scalars import HOSTNAME
 from translator.verdict import Refused, listed
@@ -33,6 +33,35 @@ def intersection(one: str, other: str) -> str | None:
     if covers(one, other):
         return other
     return one if covers(other, one) else None
+
+
+def wider(name: str) -> Iterator[str]:
+    """Name a hostname itself and every wildcard that covers it, the narrowest first."""
+    yield name
+    rest = name.removeprefix("*.")
+    while "." in rest:
+        rest = rest.partition(".")[2]
+        yield f"*.{rest}"
+    if name != EVERY:
+        yield EVERY
+
+
+class Held:
+    """Names that are held: whether another one has anything in common with any of them is soon said."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._names: set[str] = set()
+        self._covering: set[str] = set()
+
+    def add(self, name: str) -> None:
+        """Hold one more."""
+        self._names.add(name)
+        self._covering.update(wider(name))
+
+    def meets(self, name: str) -> bool:
+        """Say whether a name covers one of them, or one of them covers it."""
+        return name in self._covering or not self._names.isdisjoint(wider(name))
 
 
 def specificity(name: str) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from translator.names import Name, Ref
 from translator.rules import listeners
 from translator.rules.attachment import ROUTES, attached
 from translator.rules.held_back import stated
-from translator.rules.hostnames import EVERY, specificity
+from translator.rules.hostnames import EVERY, specificity, wider
 from translator.rules.http_routes import Fail, HttpRule, rules
 from translator.rules.limits import LARGEST_SPREAD, size
 from translator.rules.listener_filters import questions
@@ -138,7 +138,7 @@ def members(world: World, table: Table) -> tuple[Slot, ...]:
 def owner(world: World, gateway: Name, port: int, hostname: str) -> Slot | None:
     """Return the listener a hostname belongs to at a port: the most specific one, able to serve or not."""
     by_name = _owners(world, gateway, port)
-    return next((by_name[name] for name in _wider(hostname) if name in by_name), None)
+    return next((by_name[name] for name in wider(hostname) if name in by_name), None)
 
 
 @query
@@ -169,7 +169,7 @@ def _serves(each: listeners.Listening, table: Table) -> bool:
     return is_here and not _is_foreign(each, table)
 
 
-@keyed(rank=1)
+@keyed(rank=2)
 def _placed(world: World, table: Table) -> dict[str, tuple[Placed, ...]]:
     """Return the routes of a table by the hostnames that their listeners own."""
     found: dict[str, list[Placed]] = {}
@@ -192,7 +192,7 @@ def guests(world: World, table: Table, hostname: str) -> tuple[Placed, ...]:
     """
     slot = owner(world, table.gateway, table.port, hostname)
     best: dict[Ref, Placed] = {}
-    for name in _wider(hostname):
+    for name in wider(hostname):
         placed = _placed.at(world, name, table)
         if placed and owner(world, table.gateway, table.port, name) == slot:
             repeated = None if name == hostname else spread(world, table, name)
@@ -213,14 +213,3 @@ def spread(world: World, table: Table, wide: str) -> frozenset[Ref]:
             room -= taken
             found.add(ref)
     return frozenset(found)
-
-
-def _wider(hostname: str) -> Iterator[str]:
-    """Name a hostname itself and every wildcard that covers it."""
-    yield hostname
-    rest = hostname.removeprefix("*.")
-    while "." in rest:
-        rest = rest.partition(".")[2]
-        yield f"*.{rest}"
-    if hostname != EVERY:
-        yield EVERY
