@@ -10,7 +10,7 @@ from translator.rules.attachment import attached
 from translator.rules.certificates import Link, links
 from translator.rules.gateways import ours
 from translator.rules.hostnames import EVERY
-from translator.rules.listener_sets import Slot, slots
+from translator.rules.listener_sets import Slot, slots, slots_of
 from translator.verdict import listed
 from translator.world import World
 
@@ -92,5 +92,4 @@ def _field(world: World, slot: Slot) -> str:
 
 
 def _place(world: World, slot: Slot) -> int:
-    owned = [each for each in slots(world, slot.gateway) if each.owner == slot.owner]
-    return owned.index(slot)
+    return slots_of(world, slot.gateway, slot.owner).index(slot)

@@ -14,7 +14,7 @@ from translator.rules import listeners
 from translator.rules.default_gateways import KINDS, Route, guests, implied
 from translator.rules.gateways import ours
 from translator.rules.hostnames import EVERY, Held, intersection, strange
-from translator.rules.listener_sets import Slot, age, declared, gateway_of, labels, set_refusal, slots
+from translator.rules.listener_sets import Slot, age, declared, gateway_of, labels, set_refusal, slots_of
 from translator.rules.status import ParentRef
 from translator.verdict import Refused
 from translator.world import Index, World
@@ -173,10 +173,8 @@ def _attach(world: World, route: Ref, ref: ParentReference, target: Ref, gateway
     """Try every listener that a parentRef could mean; the refusal that came furthest is told."""
     named = [
         slot
-        for slot in slots(world, gateway)
-        if slot.owner == target
-        and ref.section_name in (None, slot.section)
-        and ref.port in (None, declared(world, slot).port)
+        for slot in slots_of(world, gateway, target)
+        if ref.section_name in (None, slot.section) and ref.port in (None, declared(world, slot).port)
     ]
     allowed = [slot for slot in named if _allows(world, slot, route)]
     hosted = [Attached(slot, found) for slot in allowed if (found := _hosts(world, route, slot))]

@@ -20,7 +20,7 @@ from translator.rules.features import supported
 from translator.rules.frontend_validation import insecure
 from translator.rules.gateways import Delivery, class_refusal, refusal
 from translator.rules.identities import revoked_before
-from translator.rules.listener_sets import SETS_BY_GATEWAY, Slot, gateway_of, set_refusal, slots
+from translator.rules.listener_sets import SETS_BY_GATEWAY, Slot, gateway_of, set_refusal, slots_of
 from translator.rules.managed import Upkeep, is_managed
 from translator.rules.ports import sites
 from translator.rules.rejections import told
@@ -55,7 +55,7 @@ def gateway_status(world: World, name: Name) -> GatewayStatus:
 @query
 def _gateway_status(world: World, name: Name) -> GatewayStatus:
     """Judge a Gateway apart from remarks, which every policy of the world could add to."""
-    own = [slot for slot in slots(world, name) if slot.owner.kind == "Gateway"]
+    own = slots_of(world, name, Ref("Gateway", name))
     sets = world.names_where(SETS_BY_GATEWAY, name)
     return GatewayStatus(
         conditions=tuple(
@@ -87,7 +87,7 @@ def listener_set_status(world: World, name: Name) -> ListenerSetStatus | None:
     if (broken := set_refusal(world, name)) is not None:
         refused = [fails(type_, broken.reason, broken.message) for type_ in ("Accepted", "Programmed")]
         return ListenerSetStatus(tuple(refused), ())
-    own = _slots_of(world, gateway, name)
+    own = slots_of(world, gateway, Ref("ListenerSet", name))
     bad = [slot for slot in own if not listeners.judge(world, slot).served]
     message = f"listeners that cannot be served: {', '.join(slot.section for slot in bad)}"
     if len(bad) == len(own):
@@ -100,16 +100,14 @@ def listener_set_status(world: World, name: Name) -> ListenerSetStatus | None:
     )
 
 
-def _slots_of(world: World, gateway: Name, name: Name) -> list[Slot]:
-    return [slot for slot in slots(world, gateway) if slot.owner == Ref("ListenerSet", name)]
-
-
 def _joins(world: World, name: Name) -> bool:
     """Say whether a set counts as attached: allowed, and with a listener that is served."""
     gateway = gateway_of(world, name)
     if gateway is None or set_refusal(world, name) is not None:
         return False
-    return any(listeners.judge(world, slot).served for slot in _slots_of(world, gateway, name))
+    return any(
+        listeners.judge(world, slot).served for slot in slots_of(world, gateway, Ref("ListenerSet", name))
+    )
 
 
 def _good(world: World, slot: Slot) -> bool:
@@ -120,7 +118,7 @@ def _good(world: World, slot: Slot) -> bool:
 def _accepted(world: World, name: Name) -> Condition:
     if (broken := refusal(world, name)) is not None:
         return fails("Accepted", broken.reason, broken.message)
-    own = [slot for slot in slots(world, name) if slot.owner.kind == "Gateway"]
+    own = slots_of(world, name, Ref("Gateway", name))
     bad = [slot.section for slot in own if not _good(world, slot)]
     if not bad:
         return holds("Accepted")
@@ -144,7 +142,7 @@ def _resolved(world: World, name: Name) -> Condition:
     own = shown(world, name)
     if isinstance(own, Refused):
         return fails("ResolvedRefs", own.reason, f"{own.message}; TLS to backends fails meanwhile")
-    its = (slot for slot in slots(world, name) if slot.owner.kind == "Gateway")
+    its = slots_of(world, name, Ref("Gateway", name))
     bad = [slot.section for slot in its if listeners.judge(world, slot).unresolved]
     if bad:
         return fails(

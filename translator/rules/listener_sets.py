@@ -57,7 +57,7 @@ def set_refusal(world: World, name: Name) -> Refused | None:
     if (refused := barred(world, name)) is not None:
         return refused
     gateway = gateway_of(world, name)
-    if gateway is not None and name not in joining(world, gateway):
+    if gateway is not None and name not in _joined(world, gateway):
         message = (
             f"Gateway {gateway} has {MOST_LISTENERS} listeners at the most: older ListenerSets have them"
         )
@@ -94,12 +94,25 @@ def labels(world: World, namespace: str) -> dict[str, str]:
 @query
 def slots(world: World, gateway: Name) -> tuple[Slot, ...]:
     """Return the listeners of a Gateway by precedence: its own first, then each set's, the oldest first."""
-    own = world.must(Gateway, gateway).spec.listeners
-    names = [Slot(gateway, Ref("Gateway", gateway), each.name) for each in own]
-    for name in joining(world, gateway):
-        listeners = world.must(ListenerSet, name).spec.listeners
-        names += [Slot(gateway, Ref("ListenerSet", name), each.name) for each in listeners]
-    return tuple(names)
+    owners = [Ref("Gateway", gateway), *(Ref("ListenerSet", name) for name in joining(world, gateway))]
+    return tuple(slot for owner in owners for slot in slots_of(world, gateway, owner))
+
+
+@steady(lambda _gateway, _owner: ())
+def slots_of(world: World, gateway: Name, owner: Ref) -> tuple[Slot, ...]:
+    """Return those that the Gateway itself or one set declares; a set that does not join has none there."""
+    if owner.kind == "Gateway":
+        names = [each.name for each in world.must(Gateway, gateway).spec.listeners]
+    elif owner.name in _joined(world, gateway):
+        names = [each.name for each in world.must(ListenerSet, owner.name).spec.listeners]
+    else:
+        names = []
+    return tuple(Slot(gateway, owner, name) for name in names)
+
+
+@query
+def _joined(world: World, gateway: Name) -> frozenset[Name]:
+    return frozenset(joining(world, gateway))
 
 
 @query

@@ -116,13 +116,15 @@ def conflicts(world: World, gateway: Name) -> dict[Slot, Refused]:
     What loses to an earlier object is no rival of its peers any more.
     """
     lost: dict[Slot, Refused] = {}
-    standing: list[Slot] = []
+    standing: _Claims = {}
     for _, group in groupby(slots(world, gateway), key=lambda slot: slot.owner):
         peers = list(group)
         lost |= _indistinct(world, peers, standing)
         left = [slot for slot in peers if slot not in lost]
-        lost |= _indistinct(world, left, left)
-        standing += [slot for slot in left if slot not in lost]
+        among_themselves: _Claims = {}
+        _claim(world, left, among_themselves)
+        lost |= _indistinct(world, left, among_themselves)
+        _claim(world, [slot for slot in left if slot not in lost], standing)
     return lost
 
 
@@ -144,14 +146,17 @@ def conditions(listening: Listening, warning: str = "") -> tuple[Condition, ...]
     )
 
 
-def _indistinct(world: World, some: list[Slot], rivals: list[Slot]) -> dict[Slot, Refused]:
+def _indistinct(world: World, some: list[Slot], claims: "_Claims") -> dict[Slot, Refused]:
     """Return those that cannot be told apart from another one, each with the first such rival."""
-    claims: dict[_Claim, list[Slot]] = {}
-    for rival in rivals:
-        for claim in _claims(declared(world, rival)):
-            claims.setdefault(claim, []).append(rival)
     found = ((slot, _clash(world, slot, claims)) for slot in some)
     return {slot: clash for slot, clash in found if clash is not None}
+
+
+def _claim(world: World, some: list[Slot], claims: "_Claims") -> None:
+    """Note what listeners have, beside what others have already."""
+    for slot in some:
+        for claim in _claims(declared(world, slot)):
+            claims.setdefault(claim, []).append(slot)
 
 
 class _Claim(NamedTuple):
@@ -160,6 +165,9 @@ class _Claim(NamedTuple):
     port: int
     family: str
     hostname: str = ""
+
+
+_Claims = dict[_Claim, list[Slot]]  # by whom each claim is made, the first one first
 
 
 def _claims(one: Listener) -> tuple[_Claim, ...]:

@@ -21,7 +21,7 @@ from translator.rules.ca_references import CaReference, held
 from translator.rules.certificates import Anchor, chain
 from translator.rules.frontend_validation import client_references, settings
 from translator.rules.hops import openings
-from translator.rules.listener_sets import gateway_of, slots
+from translator.rules.listener_sets import gateway_of, slots_of
 from translator.rules.needs import needs
 from translator.rules.pins import Pins
 from translator.rules.tls_options import TlsOptions, read_options
@@ -122,8 +122,7 @@ def _of_gateway(world: World, owner: Ref) -> Iterator[Trust]:
 
 def _of_listeners(world: World, owner: Ref, gateway: Name) -> Iterator[Trust]:
     """Tell each of its own: certificates of a set are renewed by whoever wrote the set."""
-    own = [slot for slot in slots(world, gateway) if slot.owner == owner]
-    judged = [listeners.judge(world, slot) for slot in own]
+    judged = [listeners.judge(world, slot) for slot in slots_of(world, gateway, owner)]
     served = dict.fromkeys(name for each in judged if each.served for name in each.certificates)
     if served:
         yield Trust(owner, Purpose.SHOWN_TO_CLIENTS, _shown(world, served))
