@@ -21,7 +21,7 @@ from translator.rules.gateways import BINDING
 from translator.rules.http_routes import Fail, Forward, HttpRule, Split
 from translator.rules.mirrors import ALL
 from translator.rules.questions import Question
-from translator.rules.tables import Entry, Table
+from translator.rules.tables import MISDIRECTED, Entry, Table
 from translator.world import World
 
 VIRTUAL_HOSTS = route_pb2.RouteConfiguration.VIRTUAL_HOSTS_FIELD_NUMBER
@@ -31,6 +31,7 @@ VIRTUAL_HOSTS = route_pb2.RouteConfiguration.VIRTUAL_HOSTS_FIELD_NUMBER
 TAIL = encode(
     route_pb2.RouteConfiguration(validate_clusters={"value": False}, ignore_port_in_host_matching=True)
 )
+ELSEWHERE = "legation/elsewhere"  # no hostname has a slash
 
 
 class Seen(NamedTuple):
@@ -55,7 +56,9 @@ class Part(NamedTuple):
 @query
 def route_table(world: World, table: Table) -> Resource:
     """Join a route table from its virtual hosts; requests for any other name are answered 404."""
-    return join(table, [virtual_host(world, table, hostname) for hostname in tables.hostnames(world, table)])
+    parts = [virtual_host(world, table, hostname) for hostname in tables.own_hostnames(world, table)]
+    others = tables.misdirected(world, table)
+    return join(table, [*parts, elsewhere(table, others)] if others else parts)
 
 
 def join(table: Table, parts: Sequence[Part]) -> Resource:
@@ -63,6 +66,14 @@ def join(table: Table, parts: Sequence[Part]) -> Resource:
     head = encode(route_pb2.RouteConfiguration(name=str(table)))
     targets = set().union(*[part.targets for part in parts])
     return Resource(b"".join([head, *[part.body for part in parts], TAIL]), targets=tuple(sorted(targets)))
+
+
+def elsewhere(table: Table, hostnames: Sequence[str]) -> Part:
+    """Build the one virtual host for all names of other listeners: no request for them is answered here."""
+    host, entry = route_components_pb2.VirtualHost(name=ELSEWHERE, domains=hostnames), MISDIRECTED
+    route = route_components_pb2.Route(name=entry.name, match=route_match(entry.match))
+    host.routes.extend(_acting(route, entry.rule, Seen(table, ELSEWHERE)))
+    return Part(element(VIRTUAL_HOSTS, encode(host)), ())
 
 
 @steady(lambda table, hostname: build(table, hostname, ()))

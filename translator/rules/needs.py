@@ -13,7 +13,7 @@ from translator.rules.frontend_validation import ClientTrust
 from translator.rules.hops import hop, openings
 from translator.rules.ports import Bound, Chain, HttpPort, QuicPort, TcpPort, TlsPort, UdpPort, plan, sites
 from translator.rules.streams import Streams
-from translator.rules.tables import Table, hostnames, virtual_host
+from translator.rules.tables import Table, own_hostnames, virtual_host
 from translator.rules.telemetry import telemetry
 from translator.world import World
 
@@ -62,7 +62,7 @@ def needs(world: World, gateway: Name) -> Needs:
 @query
 def table_backends(world: World, table: Table) -> frozenset[Backend]:
     """Return where a route table leads: folded in two steps, so that one route costs its virtual host."""
-    hosts = hostnames(world, table)
+    hosts = own_hostnames(world, table)
     return frozenset(each for host in hosts for each in host_backends(world, table, host))
 
 

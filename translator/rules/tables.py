@@ -87,18 +87,34 @@ def table_of(world: World, slot: Slot) -> Table:
 
 
 @query
-def hostnames(world: World, table: Table) -> tuple[str, ...]:
-    """Return the virtual hosts of a table: exact names, `*.` suffixes, or `*`; each at most once.
+def own_hostnames(world: World, table: Table) -> tuple[str, ...]:
+    """Return the names that a table answers for: exact ones, `*.` suffixes, or `*`; each at most once.
 
-    Listeners' names are among them even when no route serves them: they keep wider names off. Only the name
-    that covers all has nothing to keep off, unless it is another listener's, or there is somebody to ask.
+    Its listeners' names are among them even when no route serves them: they keep wider names off. Only the
+    name that covers all has nothing to keep off, unless there is somebody to ask.
     """
     claimed = {
         each.hostname
-        for slot, each in distinct(world, table.gateway, table.port)
-        if each.hostname != EVERY or _is_foreign(each, table) or questions(world, slot).asked
+        for slot, each in _own(world, table)
+        if each.hostname != EVERY or questions(world, slot).asked
     }
     return tuple(sorted({*_placed(world, table), *claimed}))
+
+
+@query
+def misdirected(world: World, table: Table) -> tuple[str, ...]:
+    """Return the names that other listeners have: one thing is said to all who ask for any of them.
+
+    Each HTTPS listener's table has those of all others of its port, so nothing is made for each of them.
+    """
+    if not table.hostname:
+        return ()
+    return tuple(sorted(_owners(world, table.gateway, table.port).keys() - {table.hostname}))
+
+
+def hostnames(world: World, table: Table) -> tuple[str, ...]:
+    """Return every name that a table has an answer to, for whoever wants to see all of it."""
+    return tuple(sorted((*own_hostnames(world, table), *misdirected(world, table))))
 
 
 @steady(lambda _table, _hostname: ())
@@ -130,8 +146,7 @@ def asked(world: World, table: Table, hostname: str) -> tuple[Question, ...]:
 @query
 def members(world: World, table: Table) -> tuple[Slot, ...]:
     """Return the listeners whose requests a table answers."""
-    here = listeners.slots_at(world, table.gateway, table.port)
-    return tuple(slot for slot in here if _serves(listeners.judge(world, slot), table))
+    return tuple(slot for slot, each in _own(world, table) if _serves(each, table))
 
 
 @steady(lambda _gateway, _port, _hostname: None)
@@ -158,6 +173,16 @@ def distinct(world: World, gateway: Name, port: int) -> Iterator[tuple[Slot, lis
             yield slot, each
 
 
+def _own(world: World, table: Table) -> Iterator[tuple[Slot, listeners.Listening]]:
+    """Name the listeners whose names are a table's own: of HTTPS the one that has its hostname."""
+    if not table.hostname:
+        yield from distinct(world, table.gateway, table.port)
+        return
+    slot = owner(world, *table)
+    if slot is not None and not _is_foreign(each := listeners.judge(world, slot), table):
+        yield slot, each
+
+
 def _is_foreign(each: listeners.Listening, table: Table) -> bool:
     """Tell whether a listener's names are not this table's to answer; cleartext tells them by name alone."""
     return table.hostname not in ("", each.hostname)
@@ -165,8 +190,7 @@ def _is_foreign(each: listeners.Listening, table: Table) -> bool:
 
 def _serves(each: listeners.Listening, table: Table) -> bool:
     protocol = "HTTPS" if table.hostname else "HTTP"
-    is_here = each.served and (each.port, each.protocol) == (table.port, protocol)
-    return is_here and not _is_foreign(each, table)
+    return each.served and (each.port, each.protocol) == (table.port, protocol)
 
 
 @keyed(rank=2)

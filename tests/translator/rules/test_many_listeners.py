@@ -4,14 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.golden import FOLDER, let_in, objects
-from tests.poison.effort import grows_no_faster
+from tests.poison.effort import FOUR_TIMES, grows_no_faster
 from translator.objects.kinds import Object, name_of
-from translator.translate import INDEXES, Translator
+from translator.translate import INDEXES, Translator, translate
 from translator.world import World
 
 FEW = 50  # sets, of which four times as many are tried
 V1 = "gateway.networking.k8s.io/v1"
 HTTP: dict[str, Any] = {"name": "a", "port": 8080, "protocol": "HTTP"}
+HTTPS = {"name": "a", "port": 8443, "protocol": "HTTPS", "tls": {"certificateRefs": [{"name": "edge-cert"}]}}
 
 
 def listener_set(number: int, listener: dict[str, Any]) -> tuple[Object, Object]:
@@ -47,6 +48,12 @@ def world_of(many: int, listener: dict[str, Any]) -> World:
     return world
 
 
+def results(world: World) -> int:
+    """Count what is remembered of a world."""
+    translate(world)
+    return len(world.memory)
+
+
 def one_more(listener: dict[str, Any]) -> Callable[[int], Callable[[], object]]:
     """Have one more set come to many."""
 
@@ -63,3 +70,12 @@ def one_more(listener: dict[str, Any]) -> Callable[[int], Callable[[], object]]:
 
 def test_one_more_listener_is_not_compared_with_all_pairs_of_others() -> None:
     assert grows_no_faster(one_more(HTTP), FEW)
+
+
+def test_one_more_https_listener_makes_nothing_for_each_pair_of_them() -> None:
+    assert grows_no_faster(one_more(HTTPS), FEW)
+
+
+def test_names_of_other_listeners_are_kept_together() -> None:
+    kept = [results(world_of(many, HTTPS)) for many in (FEW, 4 * FEW)]
+    assert kept[1] < FOUR_TIMES * kept[0]
