@@ -1,10 +1,12 @@
 """What a status says of a policy's targets, through which Gateways, and what happens without room."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 
 from tests.pki import Authority
+from tests.poison.effort import grows_no_faster
 from tests.translator.rules.backend_tls_given import (
     ALWAYS,
     config_map,
@@ -26,6 +28,7 @@ from translator.objects.references import ParentReference
 from translator.rules.backend_tls_status import backend_tls_status, crowded_out
 from translator.rules.gateways import CONTROLLER
 from translator.rules.status import ParentRef
+from translator.translate import Translator
 from translator.verdict import Condition
 from translator.world import World
 
@@ -263,3 +266,16 @@ def test_a_status_that_was_written_judges_no_other_policy_again() -> None:
     again = world.memory.runs - runs
     assert again["judge"] == again["_room"] == 1
     assert again["crowded_out"] == again["_crowded"] == again["backend_tls_status"] == 0
+
+
+def changing_one(many: int) -> Callable[[], object]:
+    """Have one of many policies for the same Service change."""
+    world = world_of(PAY, config_map(ROOTS.pem), *(policy(f"n{number}", "pay") for number in range(many)))
+    translator = Translator(world)
+    translator.translate()
+    put(world, policy("n0", "pay", hostname="other.internal"))
+    return translator.translate
+
+
+def test_rivals_for_one_service_are_not_each_held_against_all_others_again() -> None:
+    assert grows_no_faster(changing_one, 50)
