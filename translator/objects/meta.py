@@ -6,6 +6,8 @@ from typing import ClassVar
 
 from msgspec import Struct, field
 
+from translator.objects.scalars import LABEL_VALUE, QUALIFIED_NAME
+
 
 class Part(Struct, frozen=True, rename="camel", omit_defaults=True, gc=False):
     """A piece of a Kubernetes object: immutable, compared by value, written in camel case in JSON."""
@@ -45,7 +47,9 @@ class LabelSelectorRequirement(Part, frozen=True):
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Say whether these labels meet the demand; an operator nobody knows is met by none."""
+        """Say whether these labels meet the demand; one that Kubernetes would not take is met by none."""
+        if not self._is_taken():
+            return False
         value = labels.get(self.key)
         answers = {
             "In": value is not None and value in self.values,
@@ -54,6 +58,12 @@ class LabelSelectorRequirement(Part, frozen=True):
             "DoesNotExist": value is None,
         }
         return answers.get(self.operator, False)
+
+    def _is_taken(self) -> bool:
+        """Say whether it is a demand: `NotIn` without values, or of no label, would be met by everything."""
+        is_complete = bool(self.values) is (self.operator in ("In", "NotIn"))
+        is_a_label = QUALIFIED_NAME.fullmatch(self.key) is not None
+        return is_complete and is_a_label and all(map(LABEL_VALUE.fullmatch, self.values))
 
 
 class LabelSelector(Part, frozen=True):

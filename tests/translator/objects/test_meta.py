@@ -21,6 +21,14 @@ LABELS = {"app": "shop", "tier": "front"}
         (LabelSelectorRequirement("app", "DoesNotExist"), False),
         (LabelSelectorRequirement("zone", "DoesNotExist"), True),
         (LabelSelectorRequirement("app", "Like", ("shop",)), False),
+        (LabelSelectorRequirement("app", "Like"), False),
+        (LabelSelectorRequirement("app", "In"), False),
+        (LabelSelectorRequirement("zone", "NotIn"), False),
+        (LabelSelectorRequirement("zone", "NotIn", ("a b",)), False),
+        (LabelSelectorRequirement("no label", "NotIn", ("a",)), False),
+        (LabelSelectorRequirement("app", "Exists", ("shop",)), False),
+        (LabelSelectorRequirement("zone", "DoesNotExist", ("a",)), False),
+        (LabelSelectorRequirement("no label", "DoesNotExist"), False),
     ],
 )
 def test_a_demand_is_met_as_its_operator_says(demand: LabelSelectorRequirement, *, met: bool) -> None:
