@@ -17,7 +17,7 @@ from translator.names import Name, Ref
 from translator.rules import listeners
 from translator.rules.attachment import ROUTES, attached
 from translator.rules.held_back import stated
-from translator.rules.hostnames import EVERY, specificity, wider
+from translator.rules.hostnames import EVERY, specificity, strange, wider
 from translator.rules.http_routes import Fail, HttpRule, rules
 from translator.rules.limits import LARGEST_SPREAD, size
 from translator.rules.listener_filters import questions
@@ -162,14 +162,15 @@ def _owners(world: World, gateway: Name, port: int) -> dict[str, Slot]:
 
 
 def distinct(world: World, gateway: Name, port: int) -> Iterator[tuple[Slot, listeners.Listening]]:
-    """Name the listeners of a port that are told apart by hostname and do not conflict."""
+    """Name the listeners of a port that are told apart by hostname and do not conflict.
+
+    What is no name of a host is told from nothing: no request has it, and Envoy takes nothing that has it.
+    """
     for slot in listeners.slots_at(world, gateway, port):
         each = listeners.judge(world, slot)
-        if (each.port, each.transport, each.conflict) == (
-            port,
-            "TCP",
-            None,
-        ) and each.protocol in listeners.KINDS:
+        is_here = (each.port, each.transport, each.conflict) == (port, "TCP", None)
+        is_name = each.hostname == EVERY or strange("hostname", [each.hostname]) is None
+        if is_here and is_name and each.protocol in listeners.KINDS:
             yield slot, each
 
 
