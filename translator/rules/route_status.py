@@ -49,13 +49,14 @@ def _refused_rules(world: World, route: Ref) -> dict[int, Refused]:
     return {n: read.refusal for n, read in enumerate(rules(world, route)) if read.refusal is not None}
 
 
-def _unresolved(world: World, route: Ref, traffic: Traffic, gateway: Name) -> tuple[str, str] | None:
-    """Return the reason and the message for backendRefs that lead nowhere from a Gateway, if any do."""
+def _unresolved(world: World, route: Ref, parent: Parent) -> tuple[str, str] | None:
+    """Return the reason and the message for backendRefs that lead nowhere from a parent, if any do."""
     if route.kind in listeners.HTTP_KINDS:
         found = [(n, target) for n, read in enumerate(rules(world, route)) for target in read.targets]
     else:
-        found = [(0, share.target) for share in streams(world, route, traffic).shares]
-    bad = [(n, wrong) for n, target in found if (wrong := _wrong(world, target, gateway)) is not None]
+        kinds = _traffic(world, route, parent)
+        found = [(0, share.target) for each in kinds for share in streams(world, route, each).shares]
+    bad = [(n, wrong) for n, target in found if (wrong := _wrong(world, target, parent.gateway)) is not None]
     if not bad:
         return None
     return bad[0][1].reason, "; ".join(dict.fromkeys(f"rules[{n}]: {wrong.message}" for n, wrong in bad))
@@ -68,19 +69,20 @@ def _wrong(world: World, target: Backend | Refused, gateway: Name) -> Refused | 
 
 
 def _parent_status(world: World, route: Ref, parent: Parent) -> ParentStatus:
-    unresolved = _unresolved(world, route, _traffic(world, route, parent), parent.gateway)
+    unresolved = _unresolved(world, route, parent)
     resolved = fails("ResolvedRefs", *unresolved) if unresolved else holds("ResolvedRefs")
     return ParentStatus(
         parent.ref, (_accepted(world, route, parent), resolved, *_partially_invalid(world, route))
     )
 
 
-def _traffic(world: World, route: Ref, parent: Parent) -> Traffic:
-    """Say what a parent's listeners do with the connections of a route."""
+def _traffic(world: World, route: Ref, parent: Parent) -> tuple[Traffic, ...]:
+    """Say what a parent's listeners do with the connections of a route: those for TLS may differ in it."""
     if route.kind != "TLSRoute":
-        return Traffic(route.kind)
-    passing = (listeners.judge(world, each.slot).passthrough for each in parent.attached)
-    return Traffic.PASSTHROUGH if all(passing) else Traffic.TERMINATED
+        return (Traffic(route.kind),)
+    passing = {listeners.judge(world, each.slot).passthrough for each in parent.attached} or {True}
+    modes = ((False, Traffic.TERMINATED), (True, Traffic.PASSTHROUGH))
+    return tuple(traffic for mode, traffic in modes if mode in passing)
 
 
 def _accepted(world: World, route: Ref, parent: Parent) -> Condition:
