@@ -14,6 +14,7 @@ from translator.objects.routes import SessionPersistence
 from translator.objects.scalars import LabelValue, PortNumber, PreciseHostname
 
 X_GROUP = "gateway.networking.x-k8s.io"
+TLS_MODES = ("None", "ServerOnly", "ClientAndServer")
 X_UNHONOURED = MappingProxyType({  # policies of the group for what Gateways do, and that nobody reads
     "XBackendTrafficPolicy": "xbackendtrafficpolicies",
     "XTelemetryPolicy": "xtelemetrypolicies",
@@ -41,7 +42,7 @@ class EndpointSelectorBackend(Part, frozen=True):
 class BackendTLS(Part, frozen=True):
     """Whether TLS is opened to the destination, what it must prove, and what it is shown."""
 
-    mode: Annotated[str, OneOf(("None", "ServerOnly", "ClientAndServer"))]
+    mode: Annotated[str, OneOf(TLS_MODES)]
     client_certificate_ref: SecretObjectReference | None = None
     validation: BackendTLSPolicyValidation | None = None
 

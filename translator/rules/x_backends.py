@@ -10,7 +10,7 @@ import msgspec
 
 from translator.memo import query
 from translator.names import Name, ServicePort
-from translator.objects.x_backend import X_GROUP, BackendSpec, XBackend
+from translator.objects.x_backend import TLS_MODES, X_GROUP, BackendSpec, XBackend
 from translator.rules.backend_tls import UpstreamTls, read, trusted
 from translator.rules.certificates import own_certificate
 from translator.rules.external_names import unsafe
@@ -22,7 +22,7 @@ from translator.verdict import Refused, Verdict, fails, holds, listed
 from translator.world import World
 
 KIND = "XBackend"
-UNENCRYPTED = "None"
+UNENCRYPTED, MUTUAL = "None", "ClientAndServer"
 NEGOTIATED = ("h2", "http/1.1")  # what protocol HTTP leaves to the handshake
 
 
@@ -61,6 +61,9 @@ def refusal(world: World, x_backend: Name) -> Refused | None:
 
 def _nowhere(spec: BackendSpec) -> Refused | None:
     """Say that there is no destination, or one that is not supported."""
+    if spec.type != "ExternalHostname" and spec.external_hostname is not None:
+        wrong = f"externalHostname: it does not go with type {spec.type}: remove one of the two"
+        return Refused("UnsupportedValue", wrong)
     match spec.type:
         case "EndpointSelector" if spec.endpoint_selector is not None and spec.endpoint_selector.match_labels:
             return None
@@ -93,9 +96,9 @@ def judge(world: World, x_backend: Name) -> Verdict[Own | Refused | None]:
         return Verdict(refused, (fails("Accepted", refused.reason, refused.message),))
     if not encrypts(written):
         return Verdict(None, (holds("Accepted"),))
-    wording, mode = of_x_backend(written), written.spec.tls.mode
-    if wording is None or mode == UNENCRYPTED:
-        wrong = _at_odds(written) if mode == UNENCRYPTED else f"tls: mode {mode} needs validation"
+    wording = of_x_backend(written)
+    if wording is None or _at_odds(written):
+        wrong = _at_odds(written) or f"tls: mode {written.spec.tls.mode} needs validation"
         return Verdict(Refused("Invalid", wrong), (fails("Accepted", "Invalid", wrong),))
     asked, conditions = msgspec.structs.astuple(read(world, wording, bundle_name(x_backend)))
     shown = _shown(world, x_backend)
@@ -118,6 +121,20 @@ def trust_bundle(world: World, x_backend: Name) -> str:
 
 
 def _at_odds(x_backend: XBackend) -> str:
+    """Say what is asked of TLS and does not go with its mode; nothing where all does."""
+    tls = x_backend.spec.tls
+    if tls.mode == UNENCRYPTED:
+        return _unproved(x_backend)
+    if tls.mode not in TLS_MODES:
+        return f"tls: mode {listed([tls.mode])} is not known"
+    if tls.mode != MUTUAL and tls.client_certificate_ref is not None:
+        return (
+            f"tls: clientCertificateRef goes with mode {MUTUAL}, not with {tls.mode}: change one of the two"
+        )
+    return ""
+
+
+def _unproved(x_backend: XBackend) -> str:
     """Say what is to be proved where no TLS is opened."""
     asked = listed([f"annotation {key}" for key in sorted(annotated(x_backend))]) or "tls.validation"
     remedy = "say tls.mode ServerOnly or ClientAndServer, or remove it"
@@ -131,7 +148,7 @@ def _shown(world: World, x_backend: Name) -> Name | Refused | None:
     ref, field = tls.client_certificate_ref, "tls.clientCertificateRef"
     if ref is None:
         missing = Refused("Invalid", f"tls: mode {tls.mode} needs clientCertificateRef")
-        return missing if tls.mode == "ClientAndServer" else None
+        return missing if tls.mode == MUTUAL else None
     name = Name(ref.namespace or x_backend.namespace, ref.name)
     if (ref.group, ref.kind) != ("", "Secret"):
         return Refused("InvalidKind", f"{field}: {ref.kind} {name} of group {ref.group!r} is no Secret")

@@ -60,6 +60,7 @@ def reached(world: World, traffic: Traffic = Traffic.HTTP, port: int | None = No
         ({"endpointSelector": {"matchLabels": {}}}, "UnsupportedValue"),
         ({"endpointSelector": None}, "UnsupportedValue"),
         ({"type": "ExternalHostname", "endpointSelector": None}, "UnsupportedValue"),
+        ({"externalHostname": {"hostname": "metadata.google.internal"}}, "UnsupportedValue"),
         ({"protocol": "HTTP2"}, "UnsupportedProtocol"),
         ({"protocol": "WSS"}, "UnsupportedProtocol"),
         ({"protocol": "H2C", "tls": {"mode": "ServerOnly", "validation": VALIDATION}}, "UnsupportedProtocol"),
@@ -95,6 +96,11 @@ def test_a_reference_with_a_port_is_refused() -> None:
             "InvalidKind",
         ),
         ({"mode": "Later", "validation": {"hostname": "pay.internal"}}, "Invalid"),
+        ({"mode": "Later", "validation": VALIDATION}, "Invalid"),
+        (
+            {"mode": "ServerOnly", "validation": VALIDATION, "clientCertificateRef": {"name": "pay"}},
+            "Invalid",
+        ),
     ],
 )
 def test_tls_that_is_not_wholly_said_fails_and_is_no_plaintext(tls: dict[str, Any], reason: str) -> None:
