@@ -1,7 +1,7 @@
 """Which requests a rule takes, and which of several rules comes first."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import re2
 from msgspec import Struct
@@ -34,6 +34,7 @@ class PathPattern(Struct, frozen=True):
     """Takes paths that a regular expression matches as a whole."""
 
     regex: str
+    lengths: tuple[int, int] = (0, 0)  # of the service and the method of gRPC that it was made of
 
 
 class Named(Struct, frozen=True):
@@ -81,11 +82,13 @@ def http_match(written: HTTPRouteMatch) -> HttpMatch | Refused:
 def grpc_match(written: GRPCRouteMatch) -> HttpMatch | Refused:
     """Read one match of a GRPCRoute: a service is a path's first element, a method its second."""
     method = written.method or GRPCMethodMatch()
+    names = (method.service or "", method.method or "")
     if unknown := _unknown_type(method.type, TYPES, [each.type for each in written.headers]):
         return unknown
-    names = (method.service or "", method.method or "")
-    if method.type != "RegularExpression" and (wrong := [each for each in names if NO_NAME.search(each)]):
-        return Refused("UnsupportedValue", f"matches: method {listed(wrong)} must have no /, ? or # in it")
+    if method.type == "RegularExpression" and (wrong := _wrong_patterns(filter(None, names))) is not None:
+        return wrong
+    if method.type != "RegularExpression" and (odd := [each for each in names if NO_NAME.search(each)]):
+        return Refused("UnsupportedValue", f"matches: method {listed(odd)} must have no /, ? or # in it")
     found = HttpMatch(
         path=_method(method),
         headers=_named([(each.type, each.name.lower(), each.value) for each in written.headers]),
@@ -117,8 +120,10 @@ def _precision(path: PathExact | PathPrefix | PathPattern) -> tuple[int, int]:
 def _lengths(path: PathExact | PathPrefix | PathPattern) -> tuple[int, int]:
     """Return how long a service and a method are; what any name stands for counts as nothing."""
     match path:
-        case PathExact(path=text) | PathPrefix(path=text) | PathPattern(regex=text):
-            service, _, method = text.replace(ANY_NAME, "")[1:].partition("/")
+        case PathPattern(lengths=found):
+            return found
+        case PathExact(path=text) | PathPrefix(path=text):
+            service, _, method = text[1:].partition("/")
             return len(service), len(method)
 
 
@@ -134,14 +139,16 @@ def _path(written: HTTPPathMatch) -> PathExact | PathPrefix | PathPattern:
 
 def _method(written: GRPCMethodMatch) -> PathExact | PathPrefix | PathPattern:
     if written.type == "RegularExpression":
-        return PathPattern(f"/{written.service or ANY_NAME}/{written.method or ANY_NAME}")
+        names = (written.service or "", written.method or "")
+        service, method = (f"(?:{each})" if each else ANY_NAME for each in names)
+        return PathPattern(f"/{service}/{method}", (len(names[0]), len(names[1])))
     match (written.service or "", written.method or ""):
         case ("", ""):
             return PathPrefix("/")
         case (service, ""):
             return PathPrefix(f"/{service}")
         case ("", method):
-            return PathPattern(f"/{ANY_NAME}/{re2.escape(method)}")
+            return PathPattern(f"/{ANY_NAME}/{re2.escape(method)}", (0, len(method)))
         case (service, method):
             return PathExact(f"/{service}/{method}")
 
@@ -176,6 +183,10 @@ def _wrong_pattern(match: HttpMatch) -> Refused | None:
     patterns = [each.value for each in (*match.headers, *match.query) if each.is_pattern]
     if isinstance(match.path, PathPattern):
         patterns.append(match.path.regex)
+    return _wrong_patterns(patterns)
+
+
+def _wrong_patterns(patterns: Iterable[str]) -> Refused | None:
     for pattern in patterns:
         if (wrong := fault(pattern)) is not None:
             return Refused("UnsupportedValue", f"regular expression {listed([pattern]) or '``'} {wrong}")
