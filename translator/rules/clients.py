@@ -84,10 +84,9 @@ def settle(*wished: ClientParameters) -> Manners:
 
 def strictest(some: Sequence[Manners]) -> Manners:
     """Return what goes beyond none of them, for listeners that share connections."""
-    rates = [each.rate for each in some if each.rate]
     return Manners(
         max_connections=_least(each.max_connections for each in some),
-        rate=min(rates, key=lambda rate: (rate.back / rate.every, rate.holds), default=None),
+        rate=_slowest([each.rate for each in some if each.rate]),
         header_kilobytes=min(each.header_kilobytes for each in some),
         headers=min(each.headers for each in some),
         body_kilobytes=_least(each.body_kilobytes for each in some),
@@ -99,6 +98,15 @@ def strictest(some: Sequence[Manners]) -> Manners:
         proxy_protocol=some[0].proxy_protocol,  # which is said of whole ports
         http3=some[0].http3,
     )
+
+
+def _slowest(rates: Sequence[Rate]) -> Rate | None:
+    """Return a bucket that gives no more than any of these: not in the long run, and not at once."""
+    if not rates:
+        return None
+    holds = min(each.holds for each in rates)
+    slowest = min(rates, key=lambda rate: rate.back / rate.every)
+    return Rate(holds, min(slowest.back, holds), slowest.every)
 
 
 def _least(limits: Iterable[int | None]) -> int | None:
