@@ -168,12 +168,12 @@ def quic(world: World, bound: Bound) -> QuicPort:
 
 
 def _offers_http3(world: World, bound: Bound) -> bool:
-    """Say whether a port is to be open for HTTP/3: where it is wished, and no listener claims datagrams."""
+    """Say whether a port is to be open for HTTP/3: where it is wished, and no listener takes datagrams."""
     at = listeners.slots_at(world, bound.gateway, bound.port)
     if not any(each.http3 for each in treated(world, at, *bound[:2])):
         return False
-    claimed = (listeners.judge(world, slot) for slot in at)
-    return ("UDP", bound.port) not in {(each.transport, each.port) for each in claimed}
+    here = (listeners.judge(world, slot) for slot in at)
+    return ("UDP", bound.port) not in {(each.transport, each.port) for each in here if each.served}
 
 
 def _only(world: World, slot: Slot, traffic: Traffic) -> Streams:
