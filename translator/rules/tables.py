@@ -6,7 +6,8 @@ takes goes on to the rules of the others. A request for a name of another listen
 certificate began its connection is misdirected: 421 has the client come again on a connection of its own.
 """
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from operator import neg
 from typing import NamedTuple
 
@@ -109,7 +110,10 @@ def misdirected(world: World, table: Table) -> tuple[str, ...]:
     """
     if not table.hostname:
         return ()
-    return tuple(sorted(_owners(world, table.gateway, table.port).keys() - {table.hostname}))
+    names = _names(world, table.gateway, table.port)
+    place = bisect_left(names, table.hostname)
+    own = names[place : place + 1] == (table.hostname,)
+    return names[:place] + names[place + own :]
 
 
 def hostnames(world: World, table: Table) -> tuple[str, ...]:
@@ -161,6 +165,11 @@ def _owners(world: World, gateway: Name, port: int) -> dict[str, Slot]:
     return {each.hostname: slot for slot, each in distinct(world, gateway, port)}
 
 
+@query
+def _names(world: World, gateway: Name, port: int) -> tuple[str, ...]:
+    return tuple(sorted(_owners(world, gateway, port)))
+
+
 def distinct(world: World, gateway: Name, port: int) -> Iterator[tuple[Slot, listeners.Listening]]:
     """Name the listeners of a port that are told apart by hostname and do not conflict.
 
@@ -174,14 +183,13 @@ def distinct(world: World, gateway: Name, port: int) -> Iterator[tuple[Slot, lis
             yield slot, each
 
 
-def _own(world: World, table: Table) -> Iterator[tuple[Slot, listeners.Listening]]:
+def _own(world: World, table: Table) -> Iterable[tuple[Slot, listeners.Listening]]:
     """Name the listeners whose names are a table's own: of HTTPS the one that has its hostname."""
     if not table.hostname:
-        yield from distinct(world, table.gateway, table.port)
-        return
-    slot = owner(world, *table)
-    if slot is not None and not _is_foreign(each := listeners.judge(world, slot), table):
-        yield slot, each
+        return distinct(world, table.gateway, table.port)
+    found = [slot for slot in [owner(world, *table)] if slot is not None]
+    judged = [(slot, listeners.judge(world, slot)) for slot in found]
+    return [(slot, each) for slot, each in judged if not _is_foreign(each, table)]
 
 
 def _is_foreign(each: listeners.Listening, table: Table) -> bool:
