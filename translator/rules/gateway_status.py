@@ -96,7 +96,7 @@ def listener_set_status(world: World, name: Name) -> ListenerSetStatus | None:
     accepted = holds("Accepted", "ListenersNotValid", message) if bad else holds("Accepted")
     ending = expiring(world, Ref("ListenerSet", name))
     return ListenerSetStatus(
-        (accepted, _delivered(world, gateway), *ending), tuple(_listener_status(world, slot) for slot in own)
+        (accepted, _opened(world, gateway), *ending), tuple(_listener_status(world, slot) for slot in own)
     )
 
 
@@ -236,4 +236,10 @@ def _listener_programmed(world: World, slot: Slot, each: listeners.Listening) ->
         return fails("Programmed", broken.reason, broken.message)
     if not each.served:
         return fails("Programmed", "Invalid", "no certificate can be shown: see ResolvedRefs")
-    return _delivered(world, slot.gateway)
+    return _opened(world, slot.gateway)
+
+
+def _opened(world: World, gateway: Name) -> Condition:
+    """Say what became of listeners that can be served: without an address to bind, none is open."""
+    nowhere = None if binding(world, gateway) else unplaced(world, gateway)
+    return fails("Programmed", "Invalid", nowhere.message) if nowhere else _delivered(world, gateway)
