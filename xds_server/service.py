@@ -282,17 +282,24 @@ class Conversation(Struct, frozen=True):
     async def speak(self, control_plane: str) -> Ended | None:
         """Send the newest whenever the client has room, until it is shut out or was here for long enough."""
         with suppress(grpc.aio.InternalError):  # the client went while we wrote
-            while not isinstance(admitted := self.admitted(), Ended):
+            while True:
                 self.wake.clear()
-                while (message := await self.turns.do(partial(self._next, control_plane))) is not None:
-                    await self.call.write(message)
-                if self.stays.is_over(self.hub.clock(), settled=self.seat.stream.is_settled):
-                    return None
-                await self._doze()
-            return admitted
+                answer = await self.turns.do(partial(self._next, control_plane))
+                match answer:
+                    case bytes():
+                        await self.call.write(answer)
+                    case Ended():
+                        return answer
+                    case None:
+                        if self.stays.is_over(self.hub.clock(), settled=self.seat.stream.is_settled):
+                            return None
+                        await self._doze()
         return None
 
-    def _next(self, control_plane: str) -> bytes | None:
+    def _next(self, control_plane: str) -> bytes | Ended | None:
+        """Make the next answer, if it is still admitted then: to write the last may have taken for ever."""
+        if isinstance(admitted := self.admitted(), Ended):
+            return admitted
         response = self.hub.next(self.seat)
         if response is None:
             return None

@@ -173,6 +173,30 @@ async def test_who_is_shut_out_while_connected_gets_nothing_more(method: str) ->
         assert TurnedAway(GROUP, "envoy-1", "taken back") in server.reports
 
 
+@pytest.mark.rule(62)
+@BOTH
+async def test_who_is_shut_out_while_it_reads_nothing_gets_nothing_that_was_made_since(method: str) -> None:
+    shut_out = list[str]()
+
+    def group_of(node: Node, _peer: Peer) -> str | Refusal:
+        return Refusal("taken back") if node.id in shut_out else node.cluster
+
+    async with served(Terms(drain=0.0, group_of=group_of)) as server:
+        big = b"0" * (8 << 20)
+        server.publish(cds={"a": Resource(big)}, sds={"s": plain("v1")})
+        call = server.call(method)
+        await call.say(CDS)
+        await eventually(lambda: len(sent(server)) == 1)
+        await call.say(SDS, "s")
+        await eventually(lambda: server.hub.connected()[0].versions.keys() == {CDS, SDS})
+        shut_out.append("envoy-1")
+        server.hub.review(GROUP)
+        server.publish(cds={"a": Resource(big)}, sds={"s": plain("the key that is new")})
+        assert await call.bodies() == [big]
+        assert await call.end() == (grpc.StatusCode.PERMISSION_DENIED, "taken back")
+        assert len(sent(server)) == 1
+
+
 @pytest.mark.rule(61)
 @BOTH
 @pytest.mark.parametrize("claim", ["", "edge", "a/b/c", "a/ b", "/b"])
