@@ -49,6 +49,7 @@ class Limits(Struct, frozen=True):
     """What one stream and one group may ask for before it is turned away."""
 
     names: int = 50_000
+    letters: int = 32 << 20  # of all its names; Kubernetes makes none that is longer than a few hundred
     streams: int = 4_000
     requests_per_second: float = 5_000.0
     burst: float = 20_000.0

@@ -19,6 +19,7 @@ from xds_server.stream import KNOWN, Stream
 PATIENCE = Patience()
 LIMITS = Limits()
 NOTHING = Snapshot.of({})
+TOO_MANY_NAMES, TOO_LONG_NAMES = Refusal("too many names"), Refusal("too long names")
 
 
 class Connected(Struct, frozen=True):
@@ -132,9 +133,16 @@ class Hub:
         """Hand one request to a stream, unless the client asks too often or for too much."""
         if not self._groups[seat.stream.envoy.group].allowance.take(self.clock()):
             return Refusal("too many requests")
+        if isinstance(ask, DeltaAsk) and len(ask.versions) > self.limits.names:
+            return TOO_MANY_NAMES  # which it says it has; where all is wanted, no subscription counts them
         seat.stream.receive(ask, self.clock())
         self._tell(seat)
-        return Refusal("too many names") if seat.stream.asked_names > self.limits.names else None
+        return self._is_too_much(seat.stream)
+
+    def _is_too_much(self, stream: Stream) -> Refusal | None:
+        if stream.asked_names > self.limits.names:
+            return TOO_MANY_NAMES
+        return TOO_LONG_NAMES if stream.asked_letters > self.limits.letters else None
 
     def next(self, seat: Seat) -> Response | None:
         """What a stream should send now, if anything."""

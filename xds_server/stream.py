@@ -150,6 +150,11 @@ class Stream:
         """How many names the Envoy has subscribed to."""
         return sum(len(session.subscription.names) for session in self.sessions.values())
 
+    @property
+    def asked_letters(self) -> int:
+        """How long all those names are together."""
+        return sum(session.subscription.letters for session in self.sessions.values())
+
     def holdings(self, types: Collection[str] = KNOWN) -> dict[str, dict[str, str]]:
         """The versions that the Envoy is known to have, by type and name."""
         return {

@@ -28,6 +28,7 @@ class Subscription:
         self._named_once = False
         self.wildcard = False
         self.names: frozenset[str] = frozenset()
+        self.letters = 0  # of all names
 
     def wants(self, name: str) -> bool:
         """Whether a change of this name concerns the client."""
@@ -64,10 +65,12 @@ class Subscription:
 
     def _become(self, names: frozenset[str], *, wildcard: bool) -> Amendment:
         before, was_wild = self.names, self.wildcard
+        added, left = names - before, before - names
         self.names, self.wildcard = names, wildcard
+        self.letters += sum(map(len, added)) - sum(map(len, left))
         return Amendment(
-            deliver=names - before,
-            forget=frozenset() if wildcard else before - names,
+            deliver=added,
+            forget=frozenset() if wildcard else left,
             everything_began=wildcard and not was_wild,
             everything_ended=was_wild and not wildcard,
         )

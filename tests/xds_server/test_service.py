@@ -363,6 +363,29 @@ async def test_a_stream_may_not_ask_for_too_many_names(method: str) -> None:
         assert server.reports == [TurnedAway(GROUP, "envoy-1", "too many names")]
 
 
+@pytest.mark.rule(70)
+@pytest.mark.rule(71)
+@BOTH
+async def test_the_names_of_a_stream_may_not_be_too_long_together(method: str) -> None:
+    async with served(limits=Limits(letters=1_000)) as server:
+        call = server.call(method)
+        await call.say(EDS, "n" * 600)
+        await call.say(SDS, "n" * 401)
+        assert await call.end() == (grpc.StatusCode.RESOURCE_EXHAUSTED, "too long names")
+
+
+@pytest.mark.rule(71)
+@pytest.mark.parametrize("type_url", [CDS, SDS], ids=["all", "by name"])
+async def test_a_stream_may_not_claim_to_have_too_many_names(type_url: str) -> None:
+    async with served(limits=Limits(names=10)) as server:
+        call = server.call(DELTA)
+        request = discovery_pb2.DeltaDiscoveryRequest(type_url=type_url)
+        request.initial_resource_versions.update({str(number): "" for number in range(11)})
+        request.node.id, request.node.cluster = "envoy-1", GROUP
+        await call.stream.write(request.SerializeToString())
+        assert await call.end() == (grpc.StatusCode.RESOURCE_EXHAUSTED, "too many names")
+
+
 @pytest.mark.rule(71)
 async def test_a_group_may_not_open_too_many_streams() -> None:
     async with served(limits=Limits(streams=1)) as server:

@@ -5,6 +5,7 @@ import pytest
 from tests.xds_server.honest_envoy import plain
 from tests.xds_server.talk import GRACE, Server, Talk, bodies, names
 from xds_server.snapshot import CDS, EDS, EMPTY, LDS, RDS, SDS
+from xds_server.subscription import Subscription
 
 THREE = {name: plain(name) for name in ("a", "b", "c")}
 BOTH = pytest.mark.parametrize("whole", [True, False], ids=["whole", "delta"])
@@ -267,3 +268,13 @@ def test_clusters_and_listeners_can_be_had_by_name(*, whole: bool, kind: str) ->
 def test_a_named_listener_that_does_not_exist_is_answered_by_an_empty_set() -> None:
     [none] = talk(whole=True).ask(LDS, "nobody")
     assert none.entries == ()
+
+
+@pytest.mark.rule(71)
+def test_of_names_that_were_let_go_of_no_letter_counts() -> None:
+    subscription = Subscription(EDS)
+    subscription.amend(("a", "bb"), ("phantom",))
+    subscription.amend(("bb", "ccc"), ("a",))
+    assert subscription.letters == len("bbccc")
+    subscription.replace(("a", "a"))
+    assert subscription.letters == len("a")
