@@ -16,6 +16,7 @@ import xxhash
 from msgspec import Struct
 
 MOST_KEPT = 128
+MOST_BYTES = 64 << 20  # of them together, where there is more than one
 LONGEST_REST = 15.0  # seconds
 
 
@@ -35,13 +36,17 @@ class _Kept(NamedTuple):
 class Kept:
     """Keeps answers by what was asked."""
 
-    def __init__(self, rest: float = 0.0, longest: float = LONGEST_REST) -> None:
+    def __init__(
+        self, rest: float = 0.0, longest: float = LONGEST_REST, most_bytes: int = MOST_BYTES
+    ) -> None:
         """Begin without any; one that is out of date goes on for `rest` times as long as making it took."""
+        self._most_bytes = most_bytes
         self._rest = rest
         self._longest = longest
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._is_making = asyncio.Lock()
         self._free_at = 0.0
+        self._size = 0
 
     def __len__(self) -> int:
         """Return how many answers are kept."""
@@ -63,13 +68,19 @@ class Kept:
                 self._free_at = ended + (ended - begun)
             rest = min(self._rest * (ended - begun), self._longest)
             made = Answer(body, f'"{xxhash.xxh3_64_hexdigest(body)}"')
-            self._let_go(state, ended)
-            self._kept[asked] = _Kept(made, state, ended + rest)
+            self._let_go(asked, state, ended)
+            self._keep(asked, _Kept(made, state, ended + rest))
             return made
 
-    def _let_go(self, state: object, now: float) -> None:
+    def _let_go(self, asked: str, state: object, now: float) -> None:
         """Make room: what nobody would be answered holds on to a state that is gone."""
-        for asked in [key for key, each in self._kept.items() if each.state != state and each.until < now]:
-            del self._kept[asked]
-        while len(self._kept) >= MOST_KEPT:
-            self._kept.popitem(last=False)
+        over = [key for key, each in self._kept.items() if each.state != state and each.until < now]
+        for key in {*over, asked} & self._kept.keys():
+            self._size -= len(self._kept.pop(key).answer.body)
+
+    def _keep(self, asked: str, made: _Kept) -> None:
+        self._kept[asked] = made
+        self._size += len(made.answer.body)
+        while len(self._kept) > MOST_KEPT or (self._size > self._most_bytes and len(self._kept) > 1):
+            _, oldest = self._kept.popitem(last=False)
+            self._size -= len(oldest.answer.body)

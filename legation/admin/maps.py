@@ -152,7 +152,9 @@ class Maps:
     async def _leads(self, request: web.Request) -> web.Response:
         name, table, host = _named(request), request.query.get("table", ""), request.query.get("host", "")
         what = f"name {host!r} in a route table {table!r} of a Gateway {name} of this controller"
-        return await self._told(request, lambda world: _encoded(leads(world, name, table, host)), what)
+        return await self._told(
+            request, lambda world: _encoded(leads(world, name, table, host)), what, ("table", "host")
+        )
 
     async def _object(self, request: web.Request) -> web.Response:
         ref, statuses = Ref(request.match_info["kind"], _named(request)), self._standing.outcome.statuses
@@ -160,7 +162,7 @@ class Maps:
 
     async def _search(self, request: web.Request) -> web.Response:
         text = request.query.get("q", "")[:LONGEST_SEARCH]
-        return await self._told(request, lambda world: _encoded(search(world, text)), "nothing")
+        return await self._told(request, lambda world: _encoded(search(world, text)), "nothing", ("q",))
 
     async def _trust(self, request: web.Request) -> web.Response:
         def soonest_first(world: World) -> bytes:
@@ -195,8 +197,10 @@ class Maps:
 
         return _answered(request, await self._fresh.answer(request.path, self._standing.outcome, make))
 
-    async def _told(self, request: web.Request, question: Question, what: str) -> web.Response:
-        """Answer a question about the world; what is not there is said in words."""
+    async def _told(
+        self, request: web.Request, question: Question, what: str, parts: Sequence[str] = ()
+    ) -> web.Response:
+        """Answer a question that these parts of the query belong to; what is not there is said in words."""
 
         async def make() -> bytes:
             body = await self._ask(question)
@@ -205,7 +209,8 @@ class Maps:
             return body
 
         state = (self._standing.outcome, self._standing.problems)
-        return _answered(request, await self._kept.answer(request.path_qs, state, make))
+        asked = request.rel_url.with_query({part: request.query.get(part, "") for part in parts})
+        return _answered(request, await self._kept.answer(str(asked), state, make))
 
 
 def _advice(title: str, world: World) -> bytes:

@@ -71,6 +71,7 @@ class Running:
     def __init__(
         self, session: aiohttp.ClientSession, port: int, take: Callable[[str], None], standing: Standing
     ) -> None:
+        self.asked = 0  # how often the world was
         self.session = session
         self.url = f"http://127.0.0.1:{port}"
         self.take = take
@@ -93,12 +94,14 @@ async def running(text: str) -> AsyncIterator[Running]:
         standing.take(workbench.work((the_time(), here, *folder.changes())))
 
     async def ask(question: Callable[[World], bytes | None]) -> bytes | None:
+        page.asked += 1
         return question(workbench.world)
 
     take(text)
     port = AdminPort(standing, Telemetry(), frozenset({"localhost"}), ask=ask)
     async with answering(port, HostPort("127.0.0.1", 0)) as number, aiohttp.ClientSession() as session:
-        yield Running(session, number, take, standing)
+        page = Running(session, number, take, standing)
+        yield page
 
 
 async def test_the_map_sums_up_every_gateway_and_what_is_wrong() -> None:
@@ -241,6 +244,16 @@ async def test_an_answer_that_is_the_same_is_not_sent_again_and_one_that_differs
         await until(says_so)
 
 
+@pytest.mark.parametrize(
+    "path", ["map", "map/infra/edge", "trust", "object/Gateway/infra/edge", "search?q=pay"]
+)
+async def test_a_question_to_which_something_is_added_is_the_same_question(path: str) -> None:
+    async with running(SHOP) as page:
+        asked = [await page.get(f"{path}{'&' if '?' in path else '?'}n={number}") for number in range(4)]
+        assert asked[1:] == asked[:-1]
+        assert page.asked == 1
+
+
 async def test_envoys_at_other_replicas_are_told_in_short_and_judged_by_what_is_offered_here() -> None:
     async with running(SHOP) as page:
         offered = tuple(versions(page.standing.outcome.snapshots["infra/edge"]).items())
@@ -331,6 +344,25 @@ async def test_no_more_is_kept_than_somebody_would_be_answered() -> None:
     for number in range(2 * MOST_KEPT):
         await kept.answer(str(number), 1, make)
     assert len(kept) == MOST_KEPT
+
+
+async def test_answers_that_are_big_are_kept_up_to_a_size() -> None:
+    kept, made = Kept(most_bytes=100), list[str]()
+
+    async def ask(text: str, size: int) -> None:
+        async def make() -> bytes:
+            made.append(text)
+            return b"0" * size
+
+        await kept.answer(text, 1, make)
+
+    for text, size in (("a", 40), ("b", 40), ("a", 40), ("c", 40), ("a", 40), ("b", 40), ("whole", 200)):
+        await ask(text, size)
+    assert made == ["a", "b", "c", "b", "whole"]
+    assert len(kept) == 1
+    for text in ("whole", "a", "b", "a"):
+        await ask(text, 40)
+    assert made[5:] == ["a", "b"]
 
 
 async def test_after_each_answer_there_is_as_long_for_what_waited() -> None:
