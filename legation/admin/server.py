@@ -136,10 +136,10 @@ class AdminPort:
 
 
 def _host(request: web.Request) -> str:
-    """Return the name that was asked for; nothing, where what was written is no name."""
+    """Say which name was asked for; what cannot be one is nobody's."""
     try:
         return request.url.host or ""
-    except ValueError:
+    except ValueError:  # a port beyond all ports, two of them, letters that no name has
         return ""
 
 

@@ -137,6 +137,15 @@ async def test_a_name_that_is_none_is_refused_as_others_are_and_breaks_nothing(p
         assert answer.status in {400, 421}, name
 
 
+@pytest.mark.parametrize("host", ["localhost:99999", "127.0.0.1:1:2", "localhost:x", "a\u2024" * 64])
+async def test_what_can_be_no_host_is_refused_as_one_of_others_and_is_no_mistake_of_ours(
+    port: Port, host: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = await port.ask("/api/v1/status", host=host)
+    assert (answer.status, answer.headers.get("server")) == (421, "legation")
+    assert caplog.records == []
+
+
 async def test_the_host_that_counts_is_the_one_that_a_browser_sends(port: Port) -> None:
     for path in port.paths:
         absolute = await port.ask(f"http://evil.example{path}")
