@@ -18,7 +18,7 @@ is_busy() {
     while read -r name value; do
       value=${value%%[!0-9]*}
       case $name in
-        *.admin.* | *.worker_*) ;;
+        http.admin.* | listener.admin.* | listener.*.worker_*) ;;
         http.*.downstream_rq_active:) ((requests += value)) ;;
         http.*.downstream_cx_active:) ((plain -= value)) ;;
         listener.*.downstream_cx_active:) ((plain += value)) ;;

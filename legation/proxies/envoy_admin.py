@@ -1,5 +1,6 @@
 """What is asked of one local Envoy over its admin socket."""
 
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from pathlib import Path
@@ -11,6 +12,9 @@ from msgspec import Struct
 WITHIN = aiohttp.ClientTimeout(total=5)
 HANDSHAKES = "/stats?format=json&type=Counters&usedonly&filter=%5Ecluster%5C..*%5C.ssl%5C."
 ACTIVE = "/stats?format=json&type=Gauges&filter=downstream_(cx|rq)_active$"
+
+# What Envoy counts of its own interface, and of each worker; route tables have names of users in theirs.
+OTHERS = re.compile(r"(http|listener)\.admin\.|listener\..*\.worker_")
 
 
 class _Stat(Struct):
@@ -70,7 +74,7 @@ def in_flight(gauges: Mapping[str, int]) -> int:
 
     What a listener counts, each of its workers counts once more.
     """
-    mine = {name: value for name, value in gauges.items() if ".admin." not in name and ".worker_" not in name}
+    mine = {name: value for name, value in gauges.items() if not OTHERS.match(name)}
     requests = _sum(mine, "http.", ".downstream_rq_active")
     connections = _sum(mine, "listener.", ".downstream_cx_active")
     carrying_http = _sum(mine, "http.", ".downstream_cx_active")
