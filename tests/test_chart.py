@@ -68,6 +68,19 @@ def test_every_flag_of_run_has_a_value_but_those_that_a_pod_answers_itself() -> 
     assert given <= flags
 
 
+def test_a_name_that_somebody_chooses_is_text_even_where_yaml_would_read_something_else() -> None:
+    """Such as the namespaces `no` and `2024`: an API server takes neither a number nor a truth for a name."""
+    chosen = re.compile(r"(?:\w*[nN]ame|namespace|clusterIP|instance): {{ (.*?) }}")
+    found = {
+        (path.name, value)
+        for path in (CHART / "templates").iterdir()
+        for value in chosen.findall(path.read_text())
+        if not value.startswith(('include "legation.', ".Chart.")) or "account" in value
+    }
+    assert ("namespaces.yaml", "$namespace | quote") in found
+    assert [each for each in sorted(found) if not each[1].endswith("| quote")] == []
+
+
 def test_the_chart_has_the_version_of_the_project() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())

@@ -27,7 +27,7 @@
 
 {{- define "legation.selector" -}}
 app.kubernetes.io/name: {{ .Chart.Name }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "legation.labels" -}}
@@ -49,6 +49,6 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- define "legation.subject" -}}
 subjects:
   - kind: ServiceAccount
-    name: {{ include "legation.account" . }}
-    namespace: {{ .Release.Namespace }}
+    name: {{ include "legation.account" . | quote }}
+    namespace: {{ .Release.Namespace | quote }}
 {{- end }}
