@@ -15,9 +15,9 @@ from legation.yaml_text import yaml_text
 CHART = Path(__file__).parent / "helm" / "legation"
 FILE = CHART / "files" / "permissions.yaml"
 PREFACE = """# Made by `make chart` from legation/permissions.py, not by hand.
-# cluster: of objects without a namespace; default: in the namespace where Events about them lie; own: where
-# the control plane runs; managed, external: wherever Gateways and backends may be, with proxies that are run
-# for them or without.
+# cluster: of objects without a namespace; default: in the namespace where Events about them lie; managed and
+# external: wherever Gateways and backends may be, with proxies that are run for them or without; ownManaged
+# and ownExternal: where the control plane runs.
 """
 
 
@@ -26,9 +26,10 @@ def text() -> str:
     scopes = {
         "cluster": of_cluster(),
         "default": of_default_namespace(),
-        "own": of_own_namespace(),
         "managed": of_namespaces(managed=True),
         "external": of_namespaces(managed=False),
+        "ownManaged": of_own_namespace(managed=True),
+        "ownExternal": of_own_namespace(managed=False),
     }
     return PREFACE + yaml_text({scope: _rules(permissions) for scope, permissions in scopes.items()})
 

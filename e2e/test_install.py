@@ -223,7 +223,7 @@ def test_a_release_serves_a_first_gateway_is_changed_and_leaves_nothing() -> Non
     eventually(lambda: is_sent_to_https(address))
     granted = [each.rule() for each in (*of_cluster(), *of_namespaces(managed=True))]
     assert rules("clusterrole", "legation.legation-system") == granted
-    own = [each.rule() for each in of_own_namespace()]
+    own = [each.rule() for each in of_own_namespace(managed=True)]
     assert rules("role", "legation", "--namespace=legation-system") == own
     assert complaints("legation-system", "legation") == []
     with proxied():
@@ -330,6 +330,8 @@ def test_with_certificates_from_elsewhere_next_to_nothing_may_be_written() -> No
     wait_for("default", "condition=Accepted", "gatewayclass/legation")
     granted = [each.rule() for each in (*of_cluster(), *of_namespaces(managed=False))]
     assert rules("clusterrole", "legation.legation-system") == granted
+    own = [each.rule() for each in of_own_namespace(managed=False)]
+    assert rules("role", "legation", "--namespace=legation-system") == own
     assert complaints("legation-system", "legation") == []
 
 

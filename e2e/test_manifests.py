@@ -84,7 +84,7 @@ def test_identities_are_what_an_api_server_takes(namespace: str) -> None:
 
 def test_roles_are_what_an_api_server_takes_and_honours(namespace: str) -> None:
     roles = (
-        role("Role", "legation", (*of_namespaces(managed=True), *of_own_namespace())),
+        role("Role", "legation", (*of_namespaces(managed=True), *of_own_namespace(managed=True))),
         role("ClusterRole", f"legation-{namespace}", of_cluster()),
     )
     taken = kubectl(*STRICT, "--namespace", namespace, given="\n---\n".join(map(json.dumps, roles)))

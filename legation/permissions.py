@@ -65,13 +65,14 @@ def of_default_namespace() -> tuple[Permission, ...]:
     return (Permission("events.k8s.io", ("create", "get", "patch"), ("events",)),)  # patch: it happened again
 
 
-def of_own_namespace() -> tuple[Permission, ...]:
-    """Say what is needed where the control plane itself runs: its Lease, its authority, its own replicas."""
-    return (
-        *_of_single("", "secrets", AUTHORITY),
-        *_of_single("coordination.k8s.io", "leases", LEASE),
-        Permission("discovery.k8s.io", READ, ("endpointslices",)),
-    )
+def of_own_namespace(*, managed: bool) -> tuple[Permission, ...]:
+    """Say what is needed where the control plane itself runs: its Lease; its authority, and its own replicas.
+
+    Who may create a Secret there may have one made that opens the API server to any service account of it.
+    """
+    replicas = Permission("discovery.k8s.io", READ, ("endpointslices",))
+    own = (*_of_single("", "secrets", AUTHORITY), replicas) if managed else ()
+    return tuple(sorted((*_of_single("coordination.k8s.io", "leases", LEASE), *own)))
 
 
 def role(kind: str, name: str, permissions: Iterable[Permission]) -> Manifest:

@@ -45,7 +45,7 @@ def test_the_roles_that_kubectl_alone_applies_are_the_charts() -> None:
     everywhere = (*of_cluster(), *of_namespaces(managed=True))
     assert roles == {
         "ClusterRole": [each.rule() for each in everywhere],
-        "Role": [each.rule() for each in of_own_namespace()],
+        "Role": [each.rule() for each in of_own_namespace(managed=True)],
     }, "run `make manifests`"
 
 

@@ -63,7 +63,7 @@ def needed(own: str, watched: Sequence[str] = (), *, managed: bool = True) -> It
         yield from _rights(namespace, of_namespaces(managed=managed))
     if watched:
         yield from _rights("default", of_default_namespace())
-    yield from _rights(own, of_own_namespace())
+    yield from _rights(own, of_own_namespace(managed=managed))
 
 
 async def lacking(server: ApiServer, account: Account | None, rights: Iterable[Right]) -> tuple[Right, ...]:

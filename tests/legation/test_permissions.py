@@ -14,7 +14,7 @@ from translator.objects.kinds import KINDS, KindInfo
 from translator.rules.managed import settle
 from translator.rules.ports import Bound
 
-EVERYTHING = (*of_cluster(), *of_namespaces(managed=True), *of_own_namespace())
+EVERYTHING = (*of_cluster(), *of_namespaces(managed=True), *of_own_namespace(managed=True))
 GATEWAY = msgspec.convert(
     {
         "metadata": {"name": "edge", "namespace": "infra"},
@@ -44,15 +44,22 @@ def test_every_kind_may_be_read_and_only_judged_ones_get_a_status(info: KindInfo
     assert ((f"{info.plural}/status", "patch") in found) == (info.type in JUDGED)
 
 
-def test_without_managed_proxies_nothing_is_written_but_statuses_and_events() -> None:
+def test_without_managed_proxies_nothing_is_written_but_statuses_events_and_the_lease() -> None:
     writing = {
         (resource, verb)
-        for _, resource, verb in allowed((*of_cluster(), *of_namespaces(managed=False)))
+        for _, resource, verb in allowed(
+            (
+                *of_cluster(),
+                *of_namespaces(managed=False),
+                *of_own_namespace(managed=False),
+            )
+        )
         if verb not in {"get", "list", "watch"}
     }
     statuses = {(resource, verb) for resource, verb in writing if resource.endswith("/status")}
     assert {verb for _, verb in statuses} == {"patch"}
-    assert writing - statuses == {("events", "create"), ("events", "patch")}
+    lease = {("leases", "create"), ("leases", "update")}
+    assert writing - statuses - lease == {("events", "create"), ("events", "patch")}
 
 
 def test_what_is_made_for_a_gateway_may_be_made() -> None:
@@ -80,7 +87,7 @@ def test_of_definitions_only_those_of_gateway_api_may_be_read_and_only_by_name()
 
 
 def test_a_role_lists_what_is_permitted() -> None:
-    written = role("Role", "legation", of_own_namespace())
+    written = role("Role", "legation", of_own_namespace(managed=True))
     kept = ["get", "update"]
     secret, lease = (
         {"apiGroups": [""], "resources": ["secrets"]},

@@ -145,7 +145,12 @@ def test_what_the_profile_refuses_would_be_found() -> None:
 
 
 def test_the_control_plane_can_neither_become_more_nor_enter_a_pod() -> None:
-    every = (*of_cluster(), *of_default_namespace(), *of_own_namespace(), *of_namespaces(managed=True))
+    every = (
+        *of_cluster(),
+        *of_default_namespace(),
+        *of_own_namespace(managed=True),
+        *of_namespaces(managed=True),
+    )
     assert not BECOMES_MORE & {verb for each in every for verb in each.verbs}
     assert not OPENS_MORE & {resource for each in every for resource in each.resources}
     assert not {each.group for each in every} & {"rbac.authorization.k8s.io", "admissionregistration.k8s.io"}
