@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from k8s_watch.change import Absent, Change, Gone, Put, Synced, Unreadable
+from legation.channel.authority import SKEW
 from legation.channel.identity import issued_at, proven_group
 from translator.names import Name
 from translator.objects.gateway import Gateway
@@ -19,10 +20,15 @@ EVER = datetime.min.replace(tzinfo=UTC)
 
 
 def oldest_valid(gateway: Gateway, now: datetime) -> datetime:
-    """Say since when identities of a Gateway that count were issued; a time to come says nothing yet."""
+    """Say since when identities of a Gateway that count were issued; a time to come says nothing yet.
+
+    Both times were read from the clocks of others. What is ahead of ours by no more than clocks differ has
+    come: else an identity that is issued meanwhile would count no more a moment later. It may begin as late
+    as this asks, and holds all the same, since each is dated back by so much.
+    """
     taken_back = revoked_before(gateway)
     moments = (gateway.metadata.creation_timestamp, taken_back if isinstance(taken_back, datetime) else None)
-    return max((moment for moment in moments if moment is not None and moment <= now), default=EVER)
+    return max((moment for moment in moments if moment is not None and moment <= now + SKEW), default=EVER)
 
 
 class Gate:

@@ -4,12 +4,14 @@ from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
+from cryptography import x509
 
 from k8s_watch.change import Gone, Put
 from k8s_watch.kind import ObjectName
 from legation.channel.authority import Lifetime, issue, make_root, proxy_of
 from legation.channel.identity import PROVEN_NAMES, SHOWN
 from legation.channel.revocation import Gate, oldest_valid
+from legation.channel.rotation import renewed_leaf, renewed_roots
 from translator.names import Name
 from translator.objects.gateway import Gateway
 from translator.objects.service import Service
@@ -19,6 +21,7 @@ from xds_server.admission import Node, Peer, Refusal
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 HOUR = timedelta(hours=1)
+A_MINUTE = timedelta(minutes=1)  # which clocks of two machines may differ by
 EDGE = ObjectName("infra", "edge")
 NODE = Node("a", "infra/edge")
 
@@ -68,6 +71,7 @@ def gate(*gateways: Gateway, reviews: Reviews | None = None) -> Gate:
         (gateway(NOW - 9 * HOUR, (NOW - HOUR).isoformat()), NOW, True),
         (gateway(NOW - HOUR, (NOW - 9 * HOUR).isoformat()), NOW - 2 * HOUR, False),
         (gateway(taken_back=(NOW + HOUR).isoformat()), NOW - HOUR, True),
+        (gateway(taken_back=(NOW + A_MINUTE).isoformat()), NOW - HOUR, False),
         (gateway(taken_back="yesterday"), NOW - HOUR, True),
     ],
 )
@@ -75,6 +79,25 @@ def test_what_was_issued_too_early_does_not_count(known: Gateway, issued: dateti
     admitted = gate(known).group_of(NODE, peer(issued))
     assert (admitted == "infra/edge") is counts
     assert isinstance(admitted, Refusal) is not counts
+
+
+@pytest.mark.parametrize(
+    "known",
+    [gateway(made=NOW + A_MINUTE), gateway(NOW - HOUR, (NOW + A_MINUTE).isoformat())],
+    ids=["made", "taken back"],
+)
+def test_an_identity_counts_for_good_although_the_clock_of_who_asked_for_it_is_ahead(known: Gateway) -> None:
+    subject = proxy_of(Name(*EDGE), oldest_valid(known, NOW))
+    leaf = renewed_leaf(None, subject, renewed_roots((), NOW - HOUR), NOW)
+    for later in (NOW, NOW + 2 * A_MINUTE, NOW + HOUR):
+        assert oldest_valid(known, later) <= leaf.lifetime.since
+    assert x509.load_pem_x509_certificate(leaf.certificate.encode()).not_valid_before_utc <= NOW
+
+
+def test_streams_end_at_once_although_the_clock_of_who_took_their_identity_back_is_ahead() -> None:
+    reviews = Reviews()
+    gate(gateway(NOW - HOUR), gateway(NOW - HOUR, (NOW + A_MINUTE).isoformat()), reviews=reviews)
+    assert reviews.groups == ["infra/edge"]
 
 
 def test_a_certificate_for_another_gateway_is_refused_as_ever() -> None:
