@@ -275,6 +275,8 @@ class Conversation(Struct, frozen=True):
         return said if isinstance(said, Ended) else self._hear(said.ask)
 
     def _hear(self, ask: Ask | DeltaAsk) -> Ended | None:
+        if isinstance(admitted := self.admitted(), Ended):  # nobody may look while an answer is not read
+            return admitted
         refusal = self.hub.receive(self.seat, ask)
         self.wake.set()
         return Ended(grpc.StatusCode.RESOURCE_EXHAUSTED, refusal.reason) if refusal is not None else None

@@ -197,6 +197,25 @@ async def test_who_is_shut_out_while_it_reads_nothing_gets_nothing_that_was_made
         assert len(sent(server)) == 1
 
 
+@pytest.mark.rule(62)
+@BOTH
+async def test_who_is_shut_out_while_it_reads_nothing_is_heard_no_more(method: str) -> None:
+    shut_out = list[str]()
+
+    def group_of(node: Node, _peer: Peer) -> str | Refusal:
+        return Refusal("taken back") if node.id in shut_out else node.cluster
+
+    async with served(Terms(drain=0.0, group_of=group_of)) as server:
+        server.publish(cds={"a": Resource(b"0" * (8 << 20))})
+        call = server.call(method)
+        await call.say(CDS)
+        await eventually(lambda: len(sent(server)) == 1)
+        shut_out.append("envoy-1")
+        await call.say(LDS)
+        await eventually(lambda: TurnedAway(GROUP, "envoy-1", "taken back") in server.reports)
+        assert server.hub.connected() == []
+
+
 @pytest.mark.rule(61)
 @BOTH
 @pytest.mark.parametrize("claim", ["", "edge", "a/b/c", "a/ b", "/b"])
