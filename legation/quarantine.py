@@ -5,10 +5,11 @@ are held back together, so that nobody else waits, and released by halves until 
 
 Envoy names a secret that it refuses, but keeps it, and then refuses each change of a listener that shows it.
 So a Secret of which no version was ever taken is held back; of others the last good version is sent again.
+What Envoys of another Gateway took as it is harms the one that refuses it, and nobody else.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import structlog
@@ -70,7 +71,7 @@ class Quarantine:
         self._judged: set[tuple[Table, bool]] = set()  # by the first Envoy that answered; others say the same
         self._proven: dict[Table, Offered] = {}
         self._searches: dict[Table, Search] = {}
-        self._shown: set[Table] = set()  # secrets that were taken in some version
+        self._shown: dict[Table, str] = {}  # secrets that were taken, and the last such version
         self._refusals: dict[Table, dict[str, str]] = {}  # what was said of versions since one was taken
         self._held: Mapping[Ref, Held] = {}
         self._once_refused: Routes = frozenset()
@@ -106,11 +107,14 @@ class Quarantine:
             if old.entries[RDS] is not new.entries[RDS]:
                 self._follow(group, old.entries[RDS], new.entries[RDS])
             if old.entries[SDS] is not new.entries[SDS]:
-                gone = old.entries[SDS].keys() - new.entries[SDS].keys()
-                self._shown -= {Table(group, name) for name in gone}
+                self._forget(group, old.entries[SDS].keys() - new.entries[SDS].keys())
         if self._heard_everybody:
             for table, words in self._still_refused():
                 self._refused(table, words)
+
+    def _forget(self, group: str, secrets: Iterable[str]) -> None:
+        for name in secrets:
+            self._shown.pop(Table(group, name), None)
 
     def _note_change(self, route: Ref, *, is_there: bool) -> None:
         self._changed.pop(route, None)  # the newest stand last
@@ -157,7 +161,7 @@ class Quarantine:
     def _accepted(self, report: Accepted) -> None:
         group, versions = report.envoy.group, report.versions
         if report.type_url == SDS:
-            self._shown |= {Table(group, name) for name in versions}
+            self._shown |= {Table(group, name): version for name, version in versions.items()}
         elif report.type_url == RDS:
             for table in self._current(group, versions, taken=True):
                 self._taken(table)
@@ -209,8 +213,14 @@ class Quarantine:
     def _refused_secret(self, secret: Table, version: str, words: str) -> None:
         offered = self._snapshots.get(secret.group, NOTHING).entries[SDS].get(secret.name)
         owner = owner_of(secret.name)
-        if owner.kind == "Secret" and secret not in self._shown and offered and offered.version == version:
+        if owner.kind != "Secret" or secret in self._shown or self._is_taken_elsewhere(secret, version):
+            return
+        if offered and offered.version == version:
             self._hold_back(frozenset((owner,)), words)
+
+    def _is_taken_elsewhere(self, secret: Table, version: str) -> bool:
+        """Say whether Envoys of another Gateway show just this: then one Envoy's word harms nobody else."""
+        return any(each.name == secret.name and taken == version for each, taken in self._shown.items())
 
     def _hold_back(self, objects: frozenset[Ref], words: str, *, entirely: bool = False) -> None:
         named = [str(each) for each in sorted(objects)]

@@ -222,8 +222,8 @@ def shown(workbench: Workbench, batch: Batch) -> tuple[Outcome, Mapping[str, Ent
     return outcome, outcome.snapshots["infra/shared"].entries[SDS]
 
 
-@pytest.mark.parametrize("was_taken", [False, True])
-def test_a_certificate_that_envoy_never_took_closes_only_its_own_listeners(*, was_taken: bool) -> None:
+@pytest.mark.parametrize("taken_by", [None, "infra/shared", "infra/other"])
+def test_a_certificate_that_no_envoy_ever_took_closes_only_its_own_listeners(taken_by: str | None) -> None:
     good = Writing(b"", stock().good.pem.encode(), stock().secrets[0])
     tenant = [put(each) for each in things([good, good])]
     workbench, waiting = Workbench(asks_envoys=False), list[Batch]()
@@ -233,11 +233,11 @@ def test_a_certificate_that_envoy_never_took_closes_only_its_own_listeners(*, wa
     )
     quarantine.take(outcome)
     versions = {CERTIFICATE: secrets[CERTIFICATE].version}
-    if was_taken:
-        quarantine.note(Accepted(one, SDS, versions))
+    if taken_by:
+        quarantine.note(Accepted(Envoy(taken_by, "envoy-2"), SDS, versions))
     quarantine.note(Rejected(one, SDS, {CERTIFICATE: "of old"}, "not this one", isolated=True))
     quarantine.note(Rejected(one, SDS, versions, "Failed to load certificate chain", isolated=True))
-    if was_taken:  # the last good version is sent again
+    if taken_by:  # the last good version is sent again, or it is one Envoy's own trouble
         assert waiting == []
         return
     [batch] = waiting
