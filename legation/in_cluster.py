@@ -38,7 +38,7 @@ from legation.status_writer import StatusWriter, Wrote
 from legation.workbench import Outcome, Workbench
 from translator.objects.kinds import Object
 from translator.rules.bundles import Bundles
-from translator.rules.gateways import BINDING, CONTROLLER, Binding
+from translator.rules.gateways import BINDING, CONTROLLER, WATCHED, Binding
 
 POD = "POD_NAME"  # a variable, by which a pod knows itself
 SPREAD = 3.0  # seconds over which streams end, so that Envoys do not all call another replica at once
@@ -188,7 +188,8 @@ class Replica:
     def _facts(self) -> Sequence[workbench.Change]:
         binding = Stated(BINDING, Binding(self._settings.proxies_listen_at))
         own = self._managed.facts if self._managed else ()
-        return (the_time(), self._crds.fact, binding, *own)
+        watched = Stated(WATCHED, frozenset(self._settings.watched))
+        return (the_time(), self._crds.fact, binding, watched, *own)
 
     def _state(self, fact: Stated[Bundles | None]) -> None:
         if self._begun:

@@ -49,7 +49,7 @@ class Kept(NamedTuple):
     trouble: str
 
 
-Fact = Stated[datetime] | Stated[Binding] | Stated[bool] | Stated[Bundles | None]
+Fact = Stated[datetime] | Stated[Binding] | Stated[bool] | Stated[frozenset[str]] | Stated[Bundles | None]
 Change = Put | Fact | Heard | Kept | HoldBack | LetGo | Elsewhere
 Batch = Sequence[Change]
 

@@ -21,7 +21,7 @@ from translator.rules.backend_tls import SYSTEM_ROOTS
 from translator.rules.bundles import BUNDLES, Bundle
 from translator.rules.ca_references import CLUSTER_TRUST_BUNDLES
 from translator.rules.certificates import NOW
-from translator.rules.gateways import Delivery
+from translator.rules.gateways import WATCHED, Delivery
 from translator.rules.managed import RUNS_PROXIES
 from translator.translate import INDEXES
 from translator.world import Fact, World
@@ -38,6 +38,7 @@ PLACEHOLDER = re.compile(r"\$\{([^}]+)\}")
 CIRCUMSTANCES = MappingProxyType[str, tuple[Fact[Any], Any]]({
     "the API server serves no ClusterTrustBundles": (CLUSTER_TRUST_BUNDLES, False),
     "Envoy's machine has no roots": (SYSTEM_ROOTS, False),
+    "only the namespaces infra and shop are watched": (WATCHED, frozenset({"infra", "shop"})),
     "proxies are run for Gateways": (RUNS_PROXIES, True),
     "the API is of the standard channel": (BUNDLES, frozenset({Bundle("v1.7.0", "standard")})),
 })  # fmt: skip

@@ -18,7 +18,7 @@ from translator.rules.degraded import degraded, told_of
 from translator.rules.expiry import expiring
 from translator.rules.features import supported
 from translator.rules.frontend_validation import insecure
-from translator.rules.gateways import Delivery, class_refusal, refusal
+from translator.rules.gateways import Delivery, class_refusal, is_out_of_sight, refusal
 from translator.rules.identities import revoked_before
 from translator.rules.listener_sets import SETS_BY_GATEWAY, Slot, gateway_of, set_refusal, slots_of
 from translator.rules.managed import Upkeep, is_managed
@@ -38,8 +38,10 @@ from translator.world import World
 
 
 @query
-def gateway_class_status(world: World, name: Name) -> GatewayClassStatus:
-    """Tell a class of ours whether its Gateways are served."""
+def gateway_class_status(world: World, name: Name) -> GatewayClassStatus | None:
+    """Tell a class of ours whether its Gateways are served, unless only another release can know."""
+    if is_out_of_sight(world, name):
+        return None
     broken = class_refusal(world, name)
     accepted = fails("Accepted", broken.reason, broken.message) if broken else holds("Accepted")
     return GatewayClassStatus((accepted, *version_condition(world)), supported(world))

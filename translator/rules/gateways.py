@@ -48,6 +48,7 @@ class Delivery(Struct, frozen=True):
 
 
 BINDING = Fact("where listeners bind", Binding())
+WATCHED = Fact("which namespaces are watched: all of them, if none is named", frozenset[str]())
 
 
 @query
@@ -64,6 +65,12 @@ def class_refusal(world: World, name: Name) -> Refused | None:
     if ref is None:
         return None
     return _parameters_refusal(world, (ref.group, ref.kind), Name(ref.namespace or "", ref.name))
+
+
+def is_out_of_sight(world: World, name: Name) -> bool:
+    """Say whether the parameters of a class lie where only others look: they judge it, and we keep silent."""
+    ref = world.must(GatewayClass, name).spec.parameters_ref
+    return ref is not None and not _is_watched(world, ref.namespace)
 
 
 @query
@@ -89,11 +96,21 @@ def _parameters_refusal(world: World, kind: tuple[str, str], name: Name) -> Refu
         )
     if not name.namespace:
         return Refused("InvalidParameters", f"parametersRef to {name} needs the namespace it lies in")
+    if not _is_watched(world, name.namespace):
+        wrong = (
+            f"GatewayParameters {name} lies in a namespace that is not watched here: name it by --watch, too"
+        )
+        return Refused("InvalidParameters", wrong)
     if world.get(GatewayParameters, name) is None:
         return Refused(
             "InvalidParameters", f"GatewayParameters {name} does not exist; create it or drop the reference"
         )
     return None
+
+
+def _is_watched(world: World, namespace: str | None) -> bool:
+    watched = world.fact(WATCHED)
+    return not watched or not namespace or namespace in watched
 
 
 def _unsupported_address(addresses: tuple[GatewaySpecAddress, ...], types: tuple[str, ...]) -> Refused | None:

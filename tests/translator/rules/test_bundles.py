@@ -18,7 +18,9 @@ def told(bundles: Bundles | None) -> list[Condition]:
     name = Name("", "legation")
     world.put(GatewayClass, name, GatewayClass(TracedMeta("legation"), GatewayClassSpec(CONTROLLER)))
     world.state(BUNDLES, bundles)
-    accepted, *others = gateway_class_status(world, name).conditions
+    status = gateway_class_status(world, name)
+    assert status is not None
+    accepted, *others = status.conditions
     assert accepted.status
     return others
 

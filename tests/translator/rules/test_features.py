@@ -25,7 +25,9 @@ def test_every_profile_that_is_served_is_claimed() -> None:
 def told(world: World) -> tuple[str, ...]:
     name = Name("", "legation")
     world.put(GatewayClass, name, GatewayClass(TracedMeta("legation"), GatewayClassSpec(CONTROLLER)))
-    return gateway_class_status(world, name).supported_features
+    status = gateway_class_status(world, name)
+    assert status is not None
+    return status.supported_features
 
 
 def test_a_class_of_ours_says_what_is_supported() -> None:
