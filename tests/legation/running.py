@@ -1,6 +1,7 @@
 """`legation up` or `legation run` as a process, as a user starts it."""
 
 import asyncio
+import atexit
 import json
 import os
 import random
@@ -165,7 +166,9 @@ class Ports:
             self._claims.popleft().close()
 
 
-free_port = Ports().give
+PORTS = Ports()
+atexit.register(PORTS.close)
+free_port = PORTS.give
 
 
 def is_alive(pid: int) -> bool:
