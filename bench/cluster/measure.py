@@ -2,8 +2,8 @@
 
 Every figure is taken in this one run, on one machine with everything on it: API server, etcd, control plane,
 Envoy and whoever asks. `CHURN=60` says for how many seconds endpoints change, `PROBES=100` how many routes
-are new, `ROUTES=10,100,1000` beside how many, `GATEWAYS=1` how many Gateways share those, and
-`SIDES=Legation,Contour` who is measured.
+are new, `ROUTES=10,100,1000` beside how many, `GATEWAYS=1` how many Gateways share those, each with an
+Envoy, and `SIDES=Legation,Contour` who is measured.
 """
 
 import asyncio
