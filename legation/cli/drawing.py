@@ -111,10 +111,14 @@ def print_findings(console: Console, found: Iterable[Finding]) -> None:
     for group, members in groupby(in_order(found), key=lambda each: each.group):
         console.print(Text(group, style="bold"))
         for each in members:
-            where = ", ".join(part for part in (each.where, each.field) if part and part not in each.object)
-            console.print(
-                Text("  " + " ".join(part for part in (each.object, where and f"({where})") if part))
-            )
+            console.print(Text(f"  {_headed(each)}"))
             console.print(Text(f"    {each.message}"))
             if each.remedy:
                 console.print(Text(f"    -> {each.remedy}", style="cyan"))
+
+
+def _headed(each: Finding) -> str:
+    """Name the object and where in it; of what is no object yet, the place alone."""
+    field = "" if each.where.endswith(each.field) else each.field  # who found it in a file says both in one
+    where = ", ".join(part for part in (each.where, field) if part and part not in each.object)
+    return f"{each.object} ({where})" if each.object and where else each.object or where

@@ -179,6 +179,18 @@ def test_check_groups_problems_with_object_and_remedy_and_ends_with_one(shop: Pa
     assert "\x1b[" not in out, "colours are for terminals"
 
 
+def test_check_names_the_place_of_a_mistake_once_and_a_file_that_holds_no_object_by_itself(
+    shop: Path,
+) -> None:
+    (shop / "bad.yaml").write_text(route("third", "store").replace("[shop.example]", "7"))
+    (shop / "list.yaml").write_text("- no manifest")
+    _, out, _ = run("check", str(shop))
+    lines = out.replace(f"{shop}/", "").splitlines()
+    assert "  HTTPRoute shop/third (bad.yaml, document 1: spec.hostnames)" in lines
+    assert "  list.yaml, document 1" in lines
+    assert any(line.startswith("  HTTPRoute shop/pay (by Gateway infra/edge, spec.") for line in lines)
+
+
 def test_who_is_no_terminal_gets_whole_lines_of_which_nothing_is_cut_off(shop: Path) -> None:
     long = "s" * 63
     (shop / "long.yaml").write_text(together(service(long, 8080), route(long, long, host="long.example")))
