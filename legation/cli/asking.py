@@ -58,7 +58,7 @@ async def reached(whom: Whom) -> AsyncGenerator[Ask]:
         async with aiohttp.ClientSession(timeout=WITHIN, headers=FROM_NO_PAGE) as session:
             yield _Port(session, admin).ask
     else:
-        async with _cluster(whom.cluster) as ask:
+        async with _cluster(whom) as ask:
             yield ask
 
 
@@ -103,17 +103,18 @@ class _Port:
 
 
 @asynccontextmanager
-async def _cluster(cluster: Cluster) -> AsyncGenerator[Ask]:
+async def _cluster(whom: Whom) -> AsyncGenerator[Ask]:
     from legation.through_api_server import InCluster, replicas_of  # noqa: PLC0415  # slow to import
 
     try:
-        async with replicas_of(InCluster(*_place(cluster))) as replicas:
+        async with replicas_of(InCluster(*_place(whom.cluster))) as replicas:
             yield replicas.ask
     except UnansweredError as error:
-        if cluster:
+        if whom.cluster:
             raise
         what = f"no `legation up` listens at {ADMIN}, and of a cluster: {error}"
-        remedy = f"name manifests, --admin HOST:PORT, or a cluster; {error.remedy}"
+        instead = "name manifests," if whom.or_manifests else "start it, name"
+        remedy = f"{instead} --admin HOST:PORT, or a cluster; {error.remedy}"
         raise UnansweredError(what, remedy) from error
 
 

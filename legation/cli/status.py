@@ -38,7 +38,7 @@ def status(  # noqa: PLR0913  # one argument for each flag
     namespace: Namespace = "",
 ) -> None:
     """Show Gateways, routes, policies and Envoys of what runs, here or in a cluster."""
-    asked = whom((), admin, Cluster(kubeconfig, context, namespace)) or Whom()
+    asked = whom(None, admin, Cluster(kubeconfig, context, namespace)) or Whom()
     from legation.cli.overviews import show  # noqa: PLC0415  # slow to import
     from legation.cli.watching import watch_live  # noqa: PLC0415  # slow to import
 

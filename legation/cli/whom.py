@@ -53,12 +53,16 @@ class Whom(Struct, frozen=True):
 
     admin: HostPort | None = None
     cluster: Cluster = Cluster()
+    or_manifests: bool = False  # could have been named instead
 
 
 def whom(
-    paths: Sequence[Path], admin: HostPort | None, cluster: Cluster, code: int = CANNOT_TELL
+    paths: Sequence[Path] | None, admin: HostPort | None, cluster: Cluster, code: int = CANNOT_TELL
 ) -> Whom | None:
-    """Say whom to ask: nobody, where manifests are named; exit where two are named, or what is not there."""
+    """Say whom to ask: nobody, where manifests are named; exit where two are named, or what is not there.
+
+    A command that takes no manifests gives None for them.
+    """
     named = [
         words
         for words, is_named in (("manifests", paths), ("--admin", admin), ("a cluster", cluster))
@@ -66,7 +70,7 @@ def whom(
     ]
     if len(named) > 1:
         fail(f"{' and '.join(named)} cannot be asked at once", "leave one of them out", code=code)
-    for path in (*paths, cluster.kubeconfig):
+    for path in (*(paths or ()), cluster.kubeconfig):
         if path is not None:
             must_exist(path, "give the path of a file that is there", code)
-    return None if paths else Whom(admin, cluster)
+    return None if paths else Whom(admin, cluster, or_manifests=paths is not None)

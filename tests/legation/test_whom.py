@@ -207,16 +207,30 @@ async def test_where_nothing_is_named_a_process_on_this_machine_comes_before_the
             assert (await here("check"))[0] == code
 
 
-async def test_where_nothing_is_named_and_nobody_is_there_both_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("command", "instead"),
+    [
+        (("status",), "start it, name --admin"),
+        (("check",), "name manifests, --admin"),
+        (("explain", "httproute/shop/store"), "name manifests, --admin"),
+    ],
+)
+async def test_where_nothing_is_named_and_nobody_is_there_both_are_named_with_what_that_command_takes(
+    command: tuple[str, ...], instead: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     port = free_port()
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "nowhere"))
     monkeypatch.setattr(asking, "ADMIN", HostPort("127.0.0.1", port))
-    code, out, err = await here("status")
+    code, out, err = await here(*command)
     assert (code, out) == (2, "")
     words = " ".join(err.split())
-    for each in (f"127.0.0.1:{port}", str(tmp_path / "nowhere"), "--admin HOST:PORT", "--kubeconfig"):
+    for each in (
+        instead,
+        f"127.0.0.1:{port}",
+        str(tmp_path / "nowhere"),
+        "--admin HOST:PORT",
+        "--kubeconfig",
+    ):
         assert each in words
 
 
