@@ -68,7 +68,7 @@ def up(  # noqa: PLR0913  # one argument for each flag
         port_offset=port_offset,
         admin=admin,
         xds=xds,
-        xds_files=needed_xds_files(xds, (xds_cert, xds_key, xds_client_ca)) if xds else None,
+        xds_files=needed_xds_files(xds, (xds_cert, xds_key, xds_client_ca)),
         envoy=None if no_envoy else _envoy(envoy),
         check=check,
         verbose=verbose,

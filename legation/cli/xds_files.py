@@ -8,13 +8,17 @@ from legation.cli.terminal import fail
 from legation.settings import ServerFiles
 
 REMEDY = "give --xds-cert, --xds-key and --xds-client-ca, or an address such as 127.0.0.1:18000"
-
+NO_PORT = "give --xds HOST:PORT, too, or leave them out"
 
 Given = tuple[Path | None, Path | None, Path | None]
 
 
-def needed_xds_files(xds: HostPort, files: Given) -> ServerFiles | None:
+def needed_xds_files(xds: HostPort | None, files: Given) -> ServerFiles | None:
     """Check what was given, which must be something wherever somebody else could listen."""
+    if xds is None:
+        if any(files):
+            fail("--xds-cert, --xds-key and --xds-client-ca are for a port that --xds names", NO_PORT)
+        return None
     found = xds_files(files)
     if found is None and not xds.is_loopback:
         fail(f"--xds {xds} is not on loopback, so it needs mutual TLS", REMEDY)

@@ -256,6 +256,7 @@ def test_check_writes_json_for_machines(shop: Path) -> None:
         (["up", ".", "--address", "here"], "--address here is no IP address"),
         (["up", ".", "--xds", "0.0.0.0:18000"], "needs mutual TLS"),
         (["up", ".", "--xds", "127.0.0.1:0", "--xds-cert", "c"], "all are needed or none"),
+        (["up", ".", "--xds-cert", "c"], "are for a port that --xds names"),
         (["up", ".", "--envoy", "no-envoy"], "no Envoy to start at no-envoy"),
         (["status", "--admin", "127.0.0.1:1"], "nobody answers"),
         (["status", "--admin", "somewhere"], "HOST:PORT"),
