@@ -25,6 +25,7 @@ The same with `--into FOLDER` has Envoy take renewed certificates while it runs
 
 
 ENVOY_ADMIN = HostPort("127.0.0.1", 19000)
+NO_PLACE = "write HOST:PORT, such as 127.0.0.1:18000, or unix:PATH, such as unix:/run/legation/xds.sock"
 TLS_REMEDY = "give Envoy's certificate, its key and the control plane's CA, or leave all three out"
 
 
@@ -35,12 +36,21 @@ class Output(Enum):
     JSON = "json"
 
 
+def _checked(xds: str) -> str:
+    """Have a place that cannot be read refused as what it was given by."""
+    _place(xds)
+    return xds
+
+
 def bootstrap(  # noqa: PLR0913  # one argument for each flag
     *,
     gateway: Annotated[str, typer.Option(metavar="NAMESPACE/NAME", help="Whose configuration Envoy gets.")],
     node_id: Annotated[str, typer.Option(help="Tells Envoys of one Gateway apart.")] = "envoy",
     xds: Annotated[
-        str, typer.Option(metavar="HOST:PORT|unix:PATH", help="Where the control plane serves.")
+        str,
+        typer.Option(
+            metavar="HOST:PORT|unix:PATH", callback=_checked, help="Where the control plane serves."
+        ),
     ] = "127.0.0.1:18000",
     admin: Annotated[
         HostPort, typer.Option(parser=host_port, metavar="HOST:PORT", help="Envoy's own admin port.")
@@ -100,7 +110,12 @@ def _name(text: str) -> Name:
 
 
 def _place(text: str) -> Socket | HostPort:
-    return Socket(Path(text.removeprefix("unix:"))) if text.startswith("unix:") else host_port(text)
+    if text.startswith("unix:"):
+        return Socket(Path(text.removeprefix("unix:")))
+    try:
+        return host_port(text)
+    except typer.BadParameter as error:
+        raise typer.BadParameter(NO_PLACE) from error
 
 
 def _host(place: Socket | HostPort) -> str:
