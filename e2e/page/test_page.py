@@ -31,6 +31,8 @@ BELOW = "/api/v1/namespaces/legation-system/pods/legation-1:19080/proxy"
 LED_HERE = "evil.example"
 
 OVERFLOWS = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+SQUEEZED = """[...document.querySelectorAll('.name .quiet')].map((each) =>
+  each.offsetHeight / parseFloat(getComputedStyle(each).lineHeight)).filter((lines) => lines > 2.5)"""
 VIEWS = {"1": "infra/edge", "2": "To look at", "3": "Envoys", "4": "Trust", "5": "Audit"}
 SHOWS_BACKENDS = "document.querySelectorAll('.backend').length"
 
@@ -314,6 +316,23 @@ async def test_every_text_can_be_read_and_every_width_is_enough(tmp_path: Path, 
                 assert not await page.tab.run(OVERFLOWS), (width, view)
                 await page.tab.photograph(photographs / f"{view}-{width}.png")
         assert len(list(photographs.iterdir())) == len(WIDTHS) * 5
+        assert_well_behaved(page)
+
+
+async def test_the_longest_names_fit_a_window_that_was_made_narrow_and_squeeze_nothing_beside_them(
+    tmp_path: Path,
+) -> None:
+    name, host = "a-" * 31 + "b", ".".join(["h" * 63] * 3) + ".example"
+    routes = (route(f"{name}-{n}", name, host=f"h{n}.{host}", parent=name) for n in range(60))
+    served = together(LEGATION_CLASS, gateway(name, free_port()), service(name, 80), *routes)
+    async with shown(tmp_path, served.replace("infra", name), "--no-envoy") as page:
+        await page.tab.shows("document.querySelectorAll('.host').length === 60")
+        await page.tab.shows("document.querySelector('.backend')")
+        for width in (1280, 380):
+            await page.tab.looks(width)
+            await page.tab.shows(f"innerWidth === {width}")
+            assert not await page.tab.run(OVERFLOWS), width
+            assert await page.tab.run(SQUEEZED) == [], width
         assert_well_behaved(page)
 
 
