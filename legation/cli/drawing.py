@@ -52,7 +52,8 @@ def _envoys(gateways: tuple[Gateway, ...]) -> Iterator[Row]:
             cells = (Text(gateway.name), Text(node), age, holds, Text(nack, style="red"))
             yield Row(f"{gateway.name} {node}", cells, _signed((holds, Text(nack))))
         if (process := gateway.process) is not None and not gateway.envoys:
-            said = (gateway.name, f"process {process.pid}", "no", "", process.last_exit)
+            runs = f"process {process.pid}" if process.pid is not None else "no process"
+            said = (gateway.name, runs, "no", "", process.last_exit)
             yield Row(f"{gateway.name} process", tuple(map(Text, said)), "\n".join(said))
 
 

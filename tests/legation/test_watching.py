@@ -1,11 +1,14 @@
 """What a terminal shows of how things stand, and how it marks what changed."""
 
+import re
+
+from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
 from legation.cli.drawing import drawn, sections
 from legation.cli.sections import NOTICED_FOR, Changes, Row, Section, Sections, signs
-from legation.standing import Overview
+from legation.standing import Overview, Process
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from tests.legation.test_admin import standing_of
 
@@ -55,6 +58,17 @@ def test_what_comes_back_is_new_again() -> None:
     changes.mark(routes(a="good"), 0.0)
     assert marks(changes.mark(routes(), 1.0)) == {"a": "-"}
     assert marks(changes.mark(routes(a="good"), 2.0)) == {"a": "+"}
+
+
+def test_an_envoy_that_keeps_ending_is_shown_as_no_process_and_with_how_it_ended() -> None:
+    [edge] = overview_of(SHOP).gateways
+    gone = replace(edge, envoys=(), process=Process(None, 3, "ended with code 1"))
+    shown = on_screen(replace(overview_of(SHOP), gateways=(gone,)), 120)
+    assert re.search(r"infra/edge +no process +no +ended with code 1", shown), shown
+    there = replace(gone, process=Process(4711, 1, ""))
+    assert re.search(
+        r"infra/edge +process 4711 +no", on_screen(replace(overview_of(SHOP), gateways=(there,)), 120)
+    )
 
 
 def test_the_last_row_of_a_table_is_seen_to_go() -> None:
