@@ -156,6 +156,15 @@ async def test_a_port_that_somebody_has_is_named_with_its_listener_and_a_remedy(
     assert "--port-offset" in why
 
 
+async def test_two_gateways_at_one_port_are_told_that_the_other_may_be_one_of_us(tmp_path: Path) -> None:
+    port = free_port()
+    (tmp_path / "a.yaml").write_text(together(LEGATION_CLASS, gateway("edge", port), gateway("rim", port)))
+    async with legation_up(tmp_path) as running:
+        why = (await running.logged("refused"))["why"]
+    assert "which may be the Envoy of another Gateway here" in why
+    assert "give this listener another port" in why
+
+
 async def test_two_of_us_do_not_share_a_port_without_a_word(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(together(LEGATION_CLASS, gateway("edge", free_port())))
     async with legation_up(tmp_path) as first:
