@@ -26,7 +26,7 @@ from translator.objects.admission import (
 )
 from translator.objects.admission.compare import differences
 from translator.objects.admission.finding import Check, Finding, join, rules_of
-from translator.objects.admission.metadata import is_domain, is_label, is_service_name, named
+from translator.objects.admission.metadata import LONGEST_DOMAIN, is_domain, is_label, is_service_name, named
 from translator.objects.admission.shape import shape_of
 from translator.objects.cluster_trust_bundle import ClusterTrustBundle
 from translator.objects.kinds import KINDS, KindInfo, Object
@@ -42,7 +42,10 @@ _NAME_CHECKS = (
     rules_of(Service, named(is_service_name, "a DNS label that begins with a letter")),
     rules_of(Namespace, named(is_label, "a DNS label: lower-case letters, digits and inner hyphens")),
     *(
-        rules_of(info.type, named(is_domain, "a DNS name in lower case, such as shop or shop.example"))
+        rules_of(
+            info.type,
+            named(is_domain, "a DNS name in lower case, such as shop or shop.example", LONGEST_DOMAIN),
+        )
         for info in KINDS
         if info.type not in _SPECIAL_NAMES
     ),

@@ -10,7 +10,7 @@ from translator.objects.provenance import AnnotatedMeta, LabelledMeta, TracedMet
 from translator.objects.scalars import DNS_DOMAIN, DNS_LABEL, LABEL_VALUE, QUALIFIED_NAME
 
 _LONGEST_LABEL = 63
-_LONGEST_DOMAIN = 253
+LONGEST_DOMAIN = 253
 _MOST_ANNOTATIONS = 256 * 1024
 
 
@@ -26,15 +26,13 @@ def is_service_name(text: str) -> bool:
 
 def is_domain(text: str) -> bool:
     """Say whether a text is a DNS name."""
-    return len(text) <= _LONGEST_DOMAIN and DNS_DOMAIN.fullmatch(text) is not None
+    return len(text) <= LONGEST_DOMAIN and DNS_DOMAIN.fullmatch(text) is not None
 
 
 def is_qualified(text: str) -> bool:
     """Say whether a text can be the key of a label: a name, perhaps with a domain in front."""
     prefix, slash, _ = text.rpartition("/")
-    short = len(text) <= _LONGEST_DOMAIN + 1 + _LONGEST_LABEL and (
-        not slash or len(prefix) <= _LONGEST_DOMAIN
-    )
+    short = len(text) <= LONGEST_DOMAIN + 1 + _LONGEST_LABEL and (not slash or len(prefix) <= LONGEST_DOMAIN)
     return short and QUALIFIED_NAME.fullmatch(text) is not None
 
 
@@ -46,23 +44,30 @@ class Named(Protocol):
         """Who the object is."""
 
 
-def named(allows: Callable[[str], bool], means: str) -> Callable[[Named], Iterator[Finding]]:
+def named(
+    allows: Callable[[str], bool], means: str, longest: int = _LONGEST_LABEL
+) -> Callable[[Named], Iterator[Finding]]:
     """Make the rule for the names of a kind."""
 
     def rule(thing: Named) -> Iterator[Finding]:
         if not allows(thing.metadata.name):
-            yield Finding("metadata.name", f'must be {means}, and is "{shortened(thing.metadata.name)}"')
+            yield Finding("metadata.name", _refused(thing.metadata.name, means, longest))
 
     return rule
+
+
+def _refused(text: str, means: str, longest: int) -> str:
+    """Say what a name must be; of one that is too long the length, for its end is not shown."""
+    if len(text) > longest:
+        return f'must have at most {longest} characters, and has {len(text)}: "{shortened(text)}"'
+    return f'must be {means}, and is "{shortened(text)}"'
 
 
 def namespace_is_a_label(meta: ObjectMeta) -> Iterator[Finding]:
     """Refuse a namespace that no Namespace can have as its name."""
     if meta.namespace and not is_label(meta.namespace):
-        yield Finding(
-            "namespace",
-            f'must be lower-case letters, digits and inner hyphens, and is "{shortened(meta.namespace)}"',
-        )
+        means = "lower-case letters, digits and inner hyphens"
+        yield Finding("namespace", _refused(meta.namespace, means, _LONGEST_LABEL))
 
 
 def labels_are_well_formed(meta: ObjectMeta) -> Iterator[Finding]:

@@ -5,6 +5,7 @@ import copy
 import pytest
 
 from translator.objects.admission.admit import admit
+from translator.objects.admission.finding import Finding
 from translator.objects.kinds import find_kind
 
 OBJECTS: dict[str, dict[str, object]] = {
@@ -153,13 +154,18 @@ ACCEPTED = [
 ]
 
 
-def paths(kind: str, change: dict[str, object]) -> set[str]:
-    """Where an object with other fields than usual is found fault with."""
+def faults(kind: str, change: dict[str, object]) -> tuple[Finding, ...]:
+    """What is found wrong with an object that has other fields than usual."""
     manifest = {"kind": kind, "metadata": {"name": "a"}, **copy.deepcopy(OBJECTS[kind]), **change}
     info = find_kind(str(manifest["apiVersion"]), kind)
     assert info
     answer = admit(manifest, info)
-    return {finding.path for finding in answer} if isinstance(answer, tuple) else set()
+    return answer if isinstance(answer, tuple) else ()
+
+
+def paths(kind: str, change: dict[str, object]) -> set[str]:
+    """Where fault is found with it."""
+    return {finding.path for finding in faults(kind, change)}
 
 
 @pytest.mark.parametrize(("kind", "change", "path"), REFUSED)
@@ -170,3 +176,19 @@ def test_what_kubernetes_refuses_is_refused(kind: str, change: dict[str, object]
 @pytest.mark.parametrize(("kind", "change"), ACCEPTED)
 def test_what_kubernetes_accepts_is_accepted(kind: str, change: dict[str, object]) -> None:
     assert paths(kind, change) == set()
+
+
+@pytest.mark.parametrize(
+    ("kind", "metadata", "told"),
+    [
+        ("Gateway", {"name": "a", "namespace": "a" * 64}, "at most 63 characters, and has 64"),
+        ("Gateway", {"name": "a" * 254}, "at most 253 characters, and has 254"),
+        ("Service", {"name": "a" * 65}, "at most 63 characters, and has 65"),
+        ("Service", {"name": "a" * 62 + "_"}, "a DNS label that begins with a letter"),
+    ],
+)
+def test_a_name_that_is_too_long_is_told_its_length_and_not_what_letters_are_good(
+    kind: str, metadata: dict[str, str], told: str
+) -> None:
+    [found] = faults(kind, {"metadata": metadata})
+    assert told in found.message
