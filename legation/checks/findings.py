@@ -27,6 +27,7 @@ from translator.names import Ref
 from translator.rules.gateways import CONTROLLER
 from translator.translate import Mistake
 
+BY_ALL = "an API server would refuse it as well"
 CONSEQUENCES = frozenset({"Programmed"})  # says again what another condition of the same object said
 
 
@@ -128,7 +129,9 @@ def _unread(problem: Problem) -> Finding:
     where = f"{place}: {problem.path}" if problem.path else place
     check = {"error": UNREAD, "idle": UNHONOURED, "note": NOT_OURS}[problem.severity]
     about = str(problem.about or "")
-    return Finding(check.group, about, where, problem.message, check.remedy, problem.path, check.id)
+    judged = problem.path and check is UNREAD  # files, and whom two of them name, no API server ever sees
+    remedy = f"{check.remedy}; {BY_ALL}" if judged else check.remedy
+    return Finding(check.group, about, where, problem.message, remedy, problem.path, check.id)
 
 
 class Fault(Struct, frozen=True):

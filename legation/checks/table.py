@@ -24,7 +24,7 @@ UNREAD = Check(
     "not-read",
     READING,
     "a file, a document or a field that cannot be read as an object",
-    "correct it as the message says; an API server would refuse it as well",
+    "correct it as the message says",
 )
 NOT_OURS = Check(
     "passed-over",

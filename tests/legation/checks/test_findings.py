@@ -25,6 +25,20 @@ def test_what_is_as_it_should_be_is_no_finding() -> None:
     assert of_gateway(condition("Accepted", "True"), condition("Conflicted", "False", "NoConflicts")) == ()
 
 
+@pytest.mark.parametrize(
+    ("problem", "is_said"),
+    [
+        (Problem(Place("a.yaml", 2), "is no field of this kind", STORE, "spec.host"), True),
+        (Problem(Place("a.yaml", 2), "is also in b.yaml: that one is used", STORE), False),
+        (Problem(Place("a.yaml", 1), "is a link that leads nowhere"), False),
+    ],
+)
+def test_an_api_server_is_said_to_refuse_only_what_it_would_be_given(problem: Problem, is_said: bool) -> None:  # noqa: FBT001  # a column
+    [finding] = findings([problem], {}, {})
+    assert finding.remedy.startswith("correct it as the message says")
+    assert ("API server" in finding.remedy) == is_said
+
+
 def test_waiting_is_no_finding() -> None:
     assert of_gateway(condition("Programmed", "False", "Pending")) == ()
 
