@@ -17,7 +17,8 @@ Examples:
 `legation audit -o json shop/` for machines; `legation audit --cleartext shop/` where everything must be TLS
 
 {RULE_OF_PATHS}
-Exit codes: 0 every backend is proved, or refused; 1 cannot tell; 2 some are unverified, or not by name
+Exit codes: 0 every backend is proved, or refused, or has no TLS of ours; 1 cannot tell; 2 some are
+unverified, or not by name, or with `--cleartext` have no TLS of ours
 """
 
 

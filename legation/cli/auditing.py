@@ -60,6 +60,8 @@ def show(hops: tuple[Hop, ...], *, as_json: bool, cleartext: bool) -> None:
         out().print(_drawn(hops, bad) if hops else "no backend is led to")
         words = f"{number} of {len(hops)} ways to a backend "
         rest = "not verified as they should be" if number else "unverified"
+        bare = sum(each.proof.grade in BARE - bad for each in hops)
+        rest += f", {bare} without TLS of ours" if bare else ""
         out().print(words + rest, style="red" if number else "green")
     if number:
         raise typer.Exit(FOUND)

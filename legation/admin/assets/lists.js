@@ -97,13 +97,21 @@ export function audit() {
     const weak = all.filter((hop) => ["unverified", "any-name"].includes(hop.proof.grade)).length;
     return [
       h("h1", {}, "Audit"),
-      h("p", { class: weak ? "remark alarm" : "quiet" }, `${weak || "None"} of ${count(all.length, "way")} to a backend ${weak === 1 ? "is" : "are"} not verified as ${weak ? "they should be" : "it should be"}.`),
+      h("p", { class: weak ? "remark alarm" : "quiet" }, saidOf(weak, all)),
       h("div", { class: "chips", role: "group", "aria-label": "Show one grade only" }, Object.keys(GRADES).filter((each) => counted[each]).map((each) =>
         h("button", { key: each, class: `chip ${each}`, "aria-pressed": String(only === each), onclick: () => go({ grade: only === each ? null : each }, true) }, sign(each), `${counted[each].length} ${GRADES[each][0]}`))),
       hops.length > 0 && table(["Proof", "Backend", "By", "Policy", "What proves it"], hops.slice(0, shown).map(hopRow)),
       hops.length > shown && further(hops.length),
     ];
   });
+}
+
+/** The same in a sentence, as `legation audit` ends; what has no TLS of ours is neither verified nor unverified. */
+function saidOf(weak, all) {
+  if (!all.length) return "No backend is led to.";
+  const bare = all.filter((hop) => ["cleartext", "relayed"].includes(hop.proof.grade)).length;
+  const words = weak ? "not verified as they should be" : "unverified";
+  return `${weak} of ${count(all.length, "way")} to a backend ${words}${bare ? `, ${bare} without TLS of ours` : ""}.`;
 }
 
 function hopRow({ gateway, cluster, proof }) {

@@ -85,9 +85,23 @@ def test_every_hop_is_listed_with_what_proves_it_the_worst_first(tmp_path: Path)
         "TLS, any name proved by legation/system-roots and its only pin",
         "TLS, one of 2 pins",
         "TLS, pay.internal proved by legation/system-roots",
-        "2 of 6 ways to a backend not verified as they should be",
+        "2 of 6 ways to a backend not verified as they should be, 1 without TLS of ours\n",
     ):
         assert words in text
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        ((), "0 of 1 ways to a backend unverified, 1 without TLS of ours\n"),
+        (("--cleartext",), "1 of 1 ways to a backend not verified as they should be\n"),
+    ],
+)
+def test_a_backend_without_tls_is_never_passed_over_as_verified(
+    tmp_path: Path, flags: tuple[str, ...], said: str
+) -> None:
+    (tmp_path / "shop.yaml").write_text(led_to("plain"))
+    assert run(*flags, str(tmp_path))[1].endswith(said)
 
 
 def test_machines_are_told_the_same_by_names_that_stay(tmp_path: Path) -> None:
