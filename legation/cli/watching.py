@@ -54,11 +54,11 @@ def watch_live(whom: Whom, *, for_machines: bool) -> None:
 def _watch(whom: Whom, *, for_machines: bool) -> None:
     console = out()
     if for_machines:
-        asyncio.run(_follow(whom, _Lines(lambda look: typer.echo(as_json(look.overview))).show))
+        asyncio.run(_follow(whom, Lines(lambda look: typer.echo(as_json(look.overview))).show))
     elif console.is_terminal:
         _on_terminal(whom)
     else:
-        asyncio.run(_follow(whom, _Lines(lambda look: _print(console, look)).show))
+        asyncio.run(_follow(whom, Lines(lambda look: _print(console, look)).show))
 
 
 def _on_terminal(whom: Whom) -> None:
@@ -101,15 +101,17 @@ def _look(whom: Whom, answers: Answers) -> Look:
     return Look(replicas or str(whom.admin or ADMIN), together(answers), datetime.now().astimezone())
 
 
-class _Lines:
+class Lines:
     """Passes on looks at which something is different."""
 
     def __init__(self, show: Show) -> None:
+        """Show nothing yet."""
         self._show = show
         self._known: object = None
 
     def show(self, look: Look) -> None:
-        state = (signs(sections(look.overview)), look.away)
+        """Show it, unless that was shown last; a finding may be of what stands in no table."""
+        state = (signs(sections(look.overview)), look.overview.findings, look.away)
         if state != self._known:
             self._known = state
             self._show(look)
@@ -160,3 +162,4 @@ def _summary(overview: Overview) -> Text:
 def _print(console: Console, look: Look) -> None:
     console.print(_heading(look) if look.away else Text(f"{look.who}  {look.at:%H:%M:%S}", style="bold"))
     console.print(drawn(look.overview, Sections(sections(look.overview))))
+    console.print(_summary(look.overview))

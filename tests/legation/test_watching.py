@@ -1,13 +1,16 @@
 """What a terminal shows of how things stand, and how it marks what changed."""
 
 import re
+from datetime import UTC, datetime
 
 from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
+from legation.checks.findings import Finding
 from legation.cli.drawing import drawn, sections
 from legation.cli.sections import NOTICED_FOR, Changes, Row, Section, Sections, signs
+from legation.cli.watching import Lines, Look
 from legation.standing import Overview, Process
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from tests.legation.test_admin import standing_of
@@ -95,3 +98,13 @@ def test_a_narrow_terminal_gets_lines_that_fit_and_lose_nothing() -> None:
         assert word in wide
         assert word in narrow
     assert "listeners p80 (1)" in narrow
+
+
+def test_a_line_is_written_anew_for_a_finding_that_stands_in_no_table() -> None:
+    fine, shown = Look("here", overview_of(SHOP), datetime.now(UTC)), list[Look]()
+    finding = Finding("not read", "", "typo.yaml", "is no YAML")
+    unread = replace(fine, overview=replace(fine.overview, findings=(finding,)))
+    lines = Lines(shown.append)
+    for look in (fine, fine, unread, unread, fine):
+        lines.show(look)
+    assert shown == [fine, unread, fine]

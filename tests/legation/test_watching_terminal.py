@@ -102,7 +102,7 @@ async def test_a_terminal_shows_changes_waits_for_who_is_away_and_is_given_back(
             terminal.types(CTRL_C)
             async with asyncio.timeout(WITHIN):
                 assert await terminal.process.wait() == 0
-            await terminal.shows(BACK, "infra/edge", "BackendNotFound")
+            await terminal.shows(BACK, "infra/edge", "BackendNotFound", "1 to look at: legation check")
 
 
 async def test_where_there_is_no_terminal_each_change_is_a_line_of_json() -> None:
