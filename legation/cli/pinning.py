@@ -10,10 +10,11 @@ from legation.cli.terminal import NO_ADDRESS, fail, host_port
 from legation.fingerprints import Fingerprint, Unusable, held_in, shown_at
 
 EXAMPLE = "pay.internal"
+AN_EXAMPLE = " # an example: write the name that this backend is to be asked for"
 OF_A_SERVER = "# Nobody vouched for it: compare it with what the backend's owner says.\n"
 POLICY = """spec:
   validation:
-    hostname: {name}
+    hostname: {name}{remark}
     wellKnownCACertificates: legation.dev/pinned
   options:
 """
@@ -31,6 +32,8 @@ BACKUP = """# Add the pin of a key in reserve after a comma, or the backend's ne
 #   openssl pkey -in spare.key -pubout -out spare.pub
 #   legation pin spare.pub
 """
+# what has no certificate yet may be that key, and the commands above would make another in its place
+BESIDE = "# Of a key in reserve: add it after a comma, beside the pin of the key that is in use.\n"
 
 
 def print_pins(source: Path | str, server_name: str | None, *, as_json: bool) -> None:
@@ -50,7 +53,7 @@ def _written(found: Fingerprint, source: Path | str, server_name: str | None) ->
         f"# {found.what}, {'shown by' if is_shown else 'from'} {source}\n",
         OF_A_SERVER if is_shown else "",
         _policy(found, server_name or _name(source)),
-        BACKUP,
+        BACKUP if found.certificate_sha256 else BESIDE,
     ))  # fmt: skip
 
 
@@ -59,13 +62,14 @@ def _policy(found: Fingerprint, name: str) -> str:
     pins = [PUBLIC_KEY] if found.public_key_sha256 else []
     if found.certificate_sha256:
         pins.append(OR_CERTIFICATE if pins else CERTIFICATE)
-    return "".join(each.format(name=name, found=found) for each in (POLICY, *pins))
+    remark = "" if name else AN_EXAMPLE
+    return "".join(each.format(name=name or EXAMPLE, remark=remark, found=found) for each in (POLICY, *pins))
 
 
 def _name(source: Path | str) -> str:
-    """Return the name that a backend was reached by, if it is one that a policy may ask for."""
+    """Return the name that a backend was reached by, if it is one that a policy may ask for, or nothing."""
     host = "" if isinstance(source, Path) else _place(source).host
-    return EXAMPLE if not host or ":" in host or host.replace(".", "").isdecimal() else host
+    return "" if ":" in host or host.replace(".", "").isdecimal() else host
 
 
 def _read(path: Path) -> Fingerprint | Unusable:

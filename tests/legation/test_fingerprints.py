@@ -79,6 +79,14 @@ async def test_what_a_backend_shows_is_printed_as_a_policy_takes_it(backend: Bac
 async def test_the_name_that_is_asked_for_stands_in_the_policy(backend: Backend) -> None:
     _, text, _ = await run_process("pin", "--server-name", "till.shop.test", f"127.0.0.1:{backend.port}")
     assert yaml.safe_load(text)["spec"]["validation"]["hostname"] == "till.shop.test"
+    assert "an example" not in text
+
+
+def test_a_name_that_nobody_gave_is_called_an_example(tmp_path: Path) -> None:
+    _, text, _ = run(written(tmp_path, PAY.pem))
+    assert "    hostname: pay.internal # an example: write the name" in text
+    _, text, _ = run("--server-name", "pay.internal", written(tmp_path, PAY.pem))
+    assert "an example" not in text
 
 
 def test_the_commands_that_make_a_key_in_reserve_end_with_its_pin(tmp_path: Path) -> None:
@@ -160,6 +168,8 @@ def test_a_key_in_reserve_is_pinned_before_it_has_a_certificate(tmp_path: Path) 
             "legation.dev/pinned-public-key-sha256": PAY.key_pin
         }
         assert "pinned-certificate-sha256" not in printed
+        assert "beside the pin of the key that is in use" in printed
+        assert "-out spare.key" not in printed, "it would take the place of the key that was pinned"
 
 
 @pytest.mark.parametrize(
