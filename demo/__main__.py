@@ -81,29 +81,34 @@ async def restored(stage: Stage) -> None:
 
 async def play(stage: Stage) -> None:
     """Stay up until Ctrl-C."""
-    console.print(f"""
-Your turn: edit the files in [bold]{stage.manifests}[/bold], then
-  curl -i -H 'Host: shop.example' {SHOP}
-  .venv/bin/legation status --watch
-  .venv/bin/legation translate -o tree {stage.manifests}
-How things stand: http://{ADMIN}/   Ctrl-C ends everything.""")
+    console.print(f"\nYour turn: edit the files in [bold]{stage.manifests}[/bold], then")
+    typed(f"curl -i -H 'Host: shop.example' {SHOP}")
+    typed(".venv/bin/legation status --watch")
+    typed(f".venv/bin/legation translate -o tree {stage.manifests}")
+    console.print(f"How things stand: http://{ADMIN}/   Ctrl-C ends everything.")
     await until_interrupted()
 
 
 async def try_example(name: str) -> None:
     """Run one example and say how to reach it."""
     async with staged(name) as stage:
-        text = next((EXAMPLES / name).glob("*.yaml")).read_text()
-        said = "\n".join(line.removeprefix("# ") for line in text.splitlines() if line.startswith("#"))
-        said = said.replace("CLIENT_ROOTS", str(stage.client_roots)).replace(
-            "BACKEND_ROOTS", str(stage.backend_roots)
-        )
-        console.print(
-            Panel(said, title=name),
-            f"Edit the files in [bold]{stage.manifests}[/bold]. Ctrl-C ends everything.",
-        )
+        what, commands = about(next((EXAMPLES / name).glob("*.yaml")).read_text())
+        console.print(Panel(what, title=name))
+        for command in commands:
+            known = command.replace("CLIENT_ROOTS", str(stage.client_roots))
+            typed(known.replace("BACKEND_ROOTS", str(stage.backend_roots)))
+        console.print(f"Edit the files in [bold]{stage.manifests}[/bold]. Ctrl-C ends everything.")
         if not os.environ.get("ONCE"):
             await until_interrupted()
+
+
+def about(example: str) -> tuple[str, list[str]]:
+    """Return what an example says of itself, and the commands that it has one try."""
+    said = [line.removeprefix("# ") for line in example.splitlines() if line.startswith("#")]
+    what, _, then = "\n".join(said).partition("\nThen:")
+    prose = (line for line in what.splitlines() if not line.startswith("Try it:"))
+    commands = (line.strip() for line in then.splitlines())
+    return "\n".join(prose), [each for each in commands if not each.startswith("where ")]
 
 
 async def answered(wanted: HTTPStatus) -> str:
@@ -129,6 +134,11 @@ def failing(overview: Overview) -> dict[str, str]:
 def step(number: int, title: str, outcome: str) -> None:
     """Announce one step with what came of it."""
     console.print(f"[green]✓[/green] [bold]{number}. {title}[/bold]: {outcome}")
+
+
+def typed(command: str) -> None:
+    """Show what somebody may type, in a line of its own that can be copied whole, however narrow it is."""
+    console.print(f"  {command}", markup=False, soft_wrap=True)
 
 
 def say(text: str) -> None:

@@ -6,6 +6,7 @@ All of it is in this one file, because the commands share the ports that the REA
 import asyncio
 import json
 import os
+import re
 from http import HTTPStatus
 from pathlib import Path
 
@@ -61,6 +62,13 @@ async def test_the_demo_shows_tls_kept_refused_explained_and_restored() -> None:
     assert code == 0, output
     for each in ("200 from backend pay", "not proved to the trusted roots", "expired on", "200, without"):
         assert each in output
+
+
+async def test_an_example_shows_what_to_type_in_lines_that_can_be_copied_whole() -> None:
+    code, output = await run("COLUMNS=60 make try EXAMPLE=https")
+    assert code == 0, output
+    [line] = [line for line in output.splitlines() if "curl" in line]
+    assert re.fullmatch(r"  curl --cacert /\S+ --resolve \S+ https://shop\.example:8443/", line), line
 
 
 async def test_a_pinned_backend_answers_without_any_ca() -> None:
