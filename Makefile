@@ -44,7 +44,7 @@ demo: .venv/ready ## see TLS to a backend kept and refused, on this machine; ONC
 
 .PHONY: try
 try: .venv/ready ## try one of examples/ with backends made for it: make try EXAMPLE=http; ONCE=1 ends by itself
-	@ONCE=$(ONCE) $(BIN)/python -m demo $(EXAMPLE)
+	@ONCE=$(ONCE) $(BIN)/python -m demo $(or $(EXAMPLE),none)
 
 .PHONY: test
 test: source-test wheel-test ## run the tests: on the sources, then on the built wheel

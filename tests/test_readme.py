@@ -71,6 +71,12 @@ async def test_an_example_shows_what_to_type_in_lines_that_can_be_copied_whole()
     assert re.fullmatch(r"  curl --cacert /\S+ --resolve \S+ https://shop\.example:8443/", line), line
 
 
+async def test_trying_nothing_says_what_there_is_to_try() -> None:
+    code, output = await run("make try")
+    assert code != 0
+    assert "make try EXAMPLE=... with one of backend-tls, " in output
+
+
 async def test_a_pinned_backend_answers_without_any_ca() -> None:
     async with staged("pins") as stage:
         (stage.manifests / "roots.yaml").unlink()
