@@ -5,12 +5,13 @@ import json
 import shutil
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import aiohttp
+import msgspec
 
 from demo import backends
 from demo.authority import Authority, Certified, pin
@@ -21,6 +22,8 @@ ADMIN = "127.0.0.1:19080"
 EXAMPLE_PIN = "d6qzRu9zOECb90Uez27xWltNsj0e1Md7GkYYkVoZWmM="  # RFC 7469's own
 PATIENCE = 20.0  # seconds for anything that takes a moment
 LOOK_AGAIN = 0.05
+WITHIN = aiohttp.ClientTimeout(total=5)  # for who has the port and says nothing
+TAKEN = "{}\nExamples use the ports that their manifests name: end whoever has them, and try again."
 
 Wanted = Callable[[Overview], bool]
 
@@ -64,18 +67,33 @@ class Stage:
         """Run backends and `legation up` until the end of the block; begin once Envoy has the example."""
         certificate = self.pay.save(self._folder / "pay.pem")
         command = [sys.executable, "-m", "legation", "up", str(self.manifests), "--admin", ADMIN]
-        async with backends.running(certificate):
+        if await self._overview() is not None:
+            raise SystemExit(TAKEN.format(f"a `legation up` answers at {ADMIN}"))
+        async with AsyncExitStack() as behind:
+            try:
+                await behind.enter_async_context(backends.running(certificate))
+            except (OSError, RuntimeError) as error:  # gRPC's is the latter
+                raise SystemExit(TAKEN.format(f"a backend cannot listen: {error}")) from None
             with self.log.open("wb") as log:
                 process = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log)
+            ended = asyncio.create_task(process.wait())
             try:
-                await self.until(
-                    lambda found: bool(found.gateways) and all(g.is_settled for g in found.gateways)
-                )
+                _check(await self._settled(ended))
                 yield
             finally:
                 if process.returncode is None:
                     process.terminate()
                 await process.wait()
+
+    async def _settled(self, ended: "asyncio.Task[int]") -> Overview:
+        settled = asyncio.create_task(
+            self.until(lambda found: bool(found.gateways) and all(g.is_settled for g in found.gateways))
+        )
+        await asyncio.wait((ended, settled), return_when=asyncio.FIRST_COMPLETED)
+        if ended.done():
+            settled.cancel()
+            raise SystemExit(TAKEN.format(f"`legation up` ended: {self.log.read_text().strip()}"))
+        return await settled
 
     async def until(self, wanted: Wanted) -> Overview:
         """Wait until things stand as wanted, and say how they do."""
@@ -92,10 +110,17 @@ class Stage:
         """Ask the running Legation how things stand; nothing as long as it does not answer."""
         url = f"http://{ADMIN}/api/v1/status"
         try:
-            async with aiohttp.ClientSession() as session, session.get(url) as answer:
+            async with aiohttp.ClientSession(timeout=WITHIN) as session, session.get(url) as answer:
                 return read_overview(await answer.read())
-        except aiohttp.ClientError:
+        except (aiohttp.ClientError, TimeoutError, msgspec.DecodeError):
             return None
+
+
+def _check(overview: Overview) -> None:
+    """Go on only with ports that are ours: whoever has them would be taken for a Gateway."""
+    for each in overview.gateways:
+        if (found := each.programmed) is not None and found.status != "True":
+            raise SystemExit(TAKEN.format(f"Gateway {each.name}: {found.message}"))
 
 
 @asynccontextmanager

@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import re
+import socket
 from http import HTTPStatus
 from pathlib import Path
 
@@ -69,6 +70,20 @@ async def test_an_example_shows_what_to_type_in_lines_that_can_be_copied_whole()
     assert code == 0, output
     [line] = [line for line in output.splitlines() if "curl" in line]
     assert re.fullmatch(r"  curl --cacert /\S+ --resolve \S+ https://shop\.example:8443/", line), line
+
+
+@pytest.mark.parametrize("port", [8080, 9180, 19080])
+async def test_an_example_says_whose_port_is_taken_and_never_shows_who_has_it(port: int) -> None:
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind(("127.0.0.1", port))
+        taken.listen()
+        code, output = await run("make try EXAMPLE=http")
+    assert code != 0
+    assert str(port) in output
+    assert "address already in use" in output.lower()
+    assert "end whoever has them, and try again" in output
+    assert "Traceback" not in output
 
 
 async def test_trying_nothing_says_what_there_is_to_try() -> None:
