@@ -52,7 +52,7 @@ def _placeholder(argument: TyperArgument) -> str:
 def _flag(option: TyperOption) -> tuple[str, str, str]:
     variable = f" (`{option.envvar}`)" if option.envvar else ""
     default = option.default.value if isinstance(option.default, Enum) else option.default
-    default = "" if default in (None, "", False) else f"`{default}`"
+    default = "" if default is None or default is False or default == "" else f"`{default}`"
     return f"`{'`, `'.join(option.opts)}`{variable}", default, option.help or ""
 
 

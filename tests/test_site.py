@@ -82,6 +82,12 @@ def test_a_page_beside_the_site_links_to_what_is_there(page: str) -> None:
     assert [link for link in links if not (here.parent / link).exists()] == []
 
 
+def test_the_reference_has_a_default_of_zero_and_none_for_what_is_left_out() -> None:
+    rows = dict(line.split("|")[1:3] for line in reference.page().splitlines() if line.startswith("| `--"))
+    assert rows[" `--port-offset` "] == " `0` "
+    assert rows[" `--audit-log` "] == rows[" `--no-envoy` "] == "  "
+
+
 def test_the_reference_is_what_the_code_says() -> None:
     assert reference.PAGE.read_text() == reference.page(), "run `make docs`"
 
