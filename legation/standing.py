@@ -19,7 +19,7 @@ from legation.proxies.local import Proxy
 from legation.telling import RELEASE
 from legation.turns import give_way, pieces
 from legation.workbench import Outcome
-from legation.written_status import PENDING, Condition, Listener, read_status
+from legation.written_status import Condition, Listener, read_status
 from translator.names import Name, Ref
 from translator.rules.gateways import CONTROLLER
 from xds_server.hub import Connected, Hub
@@ -80,7 +80,7 @@ class Gateway(Struct, frozen=True, rename="camel"):
     @property
     def is_settled(self) -> bool:
         """Say whether it is programmed or refused, and not still waiting."""
-        return (found := self.programmed) is not None and (found.status == "True" or found.reason != PENDING)
+        return (found := self.programmed) is not None and (found.status == "True" or not found.is_waiting)
 
 
 class About(Struct, frozen=True, gc=False):

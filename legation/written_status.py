@@ -22,9 +22,14 @@ class Condition(Struct, frozen=True, gc=False, rename="camel"):
     last_transition_time: str = ""
 
     @property
+    def is_waiting(self) -> bool:
+        """Say whether something is not done yet, and will be."""
+        return self.reason == PENDING
+
+    @property
     def is_bad(self) -> bool:
         """Say whether something a user asked for is not done, and waiting will not help."""
-        if self.reason == PENDING:
+        if self.is_waiting:
             return False
         if self.type in BAD_WHEN_TRUE:
             return self.status == "True"

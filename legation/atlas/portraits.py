@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from legation.atlas.landscape import Thing, thing
 from legation.checks.findings import Fault
-from legation.written_status import PENDING, Condition, read_status
+from legation.written_status import Condition, read_status
 from translator.names import Ref
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.endpoint_slice import EndpointSlice
@@ -135,7 +135,7 @@ def _verdict(condition: Condition) -> str:
         return "bad"
     if condition.is_warning:
         return "warning"
-    return "waiting" if condition.reason == PENDING else "good"
+    return "waiting" if condition.is_waiting else "good"
 
 
 def _leads_to(world: World, ref: Ref) -> Iterator[Ref]:

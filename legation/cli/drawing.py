@@ -91,8 +91,8 @@ def _signed(cells: Iterable[Text]) -> str:
 
 
 def _conditions(conditions: tuple[Condition, ...]) -> Text:
-    """Name the conditions; say more, in a line each, of those that somebody should look at."""
-    usual = [each for each in conditions if not (each.is_bad or each.is_warning)]
+    """Name the conditions that hold; say more, in a line each, of those that somebody should look at."""
+    usual = [each for each in conditions if not (each.is_bad or each.is_warning or each.is_waiting)]
     lines = [Text(" ").join(Text(each.type, style=_colour(each)) for each in usual)] if usual else []
     for each in conditions:
         if each not in usual:
@@ -104,7 +104,7 @@ def _conditions(conditions: tuple[Condition, ...]) -> Text:
 def _colour(condition: Condition) -> str:
     if condition.is_bad or condition.is_alarm:
         return "red"
-    return "yellow" if condition.is_warning else "green"
+    return "yellow" if condition.is_warning or condition.is_waiting else "green"
 
 
 def print_findings(console: Console, found: Iterable[Finding]) -> None:

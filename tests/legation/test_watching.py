@@ -63,6 +63,20 @@ def test_what_comes_back_is_new_again() -> None:
     assert marks(changes.mark(routes(a="good"), 2.0)) == {"a": "+"}
 
 
+def test_what_waits_for_an_envoy_is_not_shown_as_done() -> None:
+    [edge] = overview_of(SHOP).gateways
+    pending = [
+        replace(each, status="False", reason="Pending", message="waiting for Envoy")
+        if each.type == "Programmed"
+        else each
+        for each in edge.conditions
+    ]
+    waiting = replace(edge, conditions=tuple(pending))
+    shown = on_screen(replace(overview_of(SHOP), gateways=(waiting,)), 120)
+    assert "Programmed=False Pending: waiting for Envoy" in shown, shown
+    assert "Accepted ResolvedRefs" in shown, shown
+
+
 def test_an_envoy_that_keeps_ending_is_shown_as_no_process_and_with_how_it_ended() -> None:
     [edge] = overview_of(SHOP).gateways
     gone = replace(edge, envoys=(), process=Process(None, 3, "ended with code 1"))
