@@ -184,10 +184,14 @@ def kubeconfig(path: str | None = None, context: str | None = None) -> Load:
 
 async def _load_kubeconfig(path: str | None, context: str | None, configuration: Configuration) -> None:
     """Read a kubeconfig; its reader takes whatever it says for one, and trips over what is half written."""
+    named = path or "the kubeconfig"
     try:
         await load_kube_config(config_file=path, context=context, client_configuration=configuration)
-    except (YAMLError, TypeError, LookupError, AttributeError) as error:
-        message = f"the kubeconfig is not understood: {str(error).partition(chr(10))[0]}"
+    except YAMLError as error:
+        message = f"{named} is not understood: {str(error).splitlines()[0]}"
+        raise ConfigException(message) from error
+    except (TypeError, LookupError, AttributeError) as error:
+        message = f"{named} does not say what a kubeconfig says, or not in that form"
         raise ConfigException(message) from error
 
 

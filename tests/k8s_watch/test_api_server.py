@@ -1,6 +1,7 @@
 """How an API server is found and trusted, how we prove who we are, and that all of it may change later."""
 
 import asyncio
+import re
 import socket
 import ssl
 from collections.abc import AsyncIterator
@@ -184,9 +185,9 @@ NO_KUBECONFIGS = ["", "[]", "clusters: [", "clusters: 3", "kind: Config\ncontext
 
 
 @pytest.mark.parametrize("text", NO_KUBECONFIGS)
-async def test_a_kubeconfig_that_is_none_is_said_at_once(tmp_path: Path, text: str) -> None:
+async def test_a_kubeconfig_that_is_none_is_named_at_once(tmp_path: Path, text: str) -> None:
     (tmp_path / "kubeconfig").write_text(text)
-    with pytest.raises(NoAccessError):
+    with pytest.raises(NoAccessError, match=re.escape(str(tmp_path / "kubeconfig"))):
         async with ApiServer(kubeconfig(str(tmp_path / "kubeconfig"))):
             pass
 
