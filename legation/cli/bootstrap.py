@@ -26,6 +26,7 @@ The same with `--into FOLDER` has Envoy take renewed certificates while it runs
 
 ENVOY_ADMIN = HostPort("127.0.0.1", 19000)
 NO_PLACE = "write HOST:PORT, such as 127.0.0.1:18000, or unix:PATH, such as unix:/run/legation/xds.sock"
+APART = "give --tls-cert, --tls-key and --tls-ca"
 TLS_REMEDY = "give Envoy's certificate, its key and the control plane's CA, or leave all three out"
 
 
@@ -86,6 +87,8 @@ def bootstrap(  # noqa: PLR0913  # one argument for each flag
         )
     place = _place(xds)
     files = _tls((tls_cert, tls_key, tls_ca), tls_server_name or _host(place))
+    if files is None and isinstance(place, HostPort) and not place.is_loopback:
+        fail(f"--xds {place} is not on loopback, and nobody serves Envoys in cleartext there", APART)
     start = Start(
         gateway=_name(gateway),
         node_id=node_id,

@@ -266,6 +266,7 @@ def test_check_writes_json_for_machines(shop: Path) -> None:
         (["bootstrap", "--gateway", "edge"], "no NAMESPACE/NAME"),
         (["bootstrap", "--gateway", "infra/edge", "--xds", "here"], "Invalid value for '--xds': write HOST"),
         (["bootstrap", "--gateway", "infra/edge", "--tls-cert", "c"], "all are needed or none"),
+        (["bootstrap", "--gateway", "infra/edge", "--xds", "example.com:18000"], "is not on loopback"),
         (["bootstrap", "--gateway", "infra/edge", *APART, "--into", "never"], "lie in different folders"),
         (["bootstrap", "--gateway", "infra/edge", "--mounted-at", "/etc/envoy"], "the folder of --into"),
         (["bootstrap", "--gateway", "infra/edge", "--into", "/proc/envoy"], "cannot be written"),
