@@ -82,6 +82,20 @@ def test_a_reference_with_a_port_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
+    ("traffic", "found"),
+    [
+        (Traffic.HTTP, "XBackend/shop/pay:443"),
+        (Traffic.GRPC, "XBackend/shop/pay:443/h2"),
+        (Traffic.TERMINATED, "UnsupportedValue"),
+        (Traffic.PASSTHROUGH, "UnsupportedValue"),
+        (Traffic.TCP, "UnsupportedValue"),
+    ],
+)
+def test_requests_and_calls_alone_reach_who_keeps_sessions(traffic: Traffic, found: str) -> None:
+    assert reached(world_with(sessionPersistence={"cookie": {}}), traffic) == found
+
+
+@pytest.mark.parametrize(
     ("tls", "reason"),
     [
         ({"mode": "ServerOnly"}, "Invalid"),
