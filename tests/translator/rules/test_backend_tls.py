@@ -188,6 +188,20 @@ def test_system_is_invalid_where_envoys_machine_has_no_roots() -> None:
 
 
 @pytest.mark.parametrize(
+    "wish",
+    [
+        {"refs": ["ConfigMap roots"]},
+        {"system": "legation.dev/pinned", "options": {"legation.dev/pinned-certificate-sha256": "0" * 64}},
+        {"system": "legation.dev/insecure-skip-verification"},
+    ],
+)
+def test_whoever_does_not_ask_for_them_does_without_the_roots_of_envoys_machine(wish: Wish) -> None:
+    world = world_of(policy("tls", "pay", **wish), config_map(ROOTS.pem))
+    world.state(SYSTEM_ROOTS, value=False)
+    assert summary(judge(world, TLS)) == ALL_IS_WELL
+
+
+@pytest.mark.parametrize(
     ("wish", "says"),
     [
         ({"hostname": "10.0.0.1"}, "hostname 10.0.0.1 is an IP address"),
