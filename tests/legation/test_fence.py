@@ -61,6 +61,30 @@ metadata: {name: pay, namespace: shop}
 addressType: IPv4
 endpoints: []
 """
+IMPORT = """
+apiVersion: multicluster.x-k8s.io/v1beta1
+kind: ServiceImport
+metadata: {name: pay, namespace: shop}
+spec: {type: ClusterSetIP, ports: [{port: 443}]}
+"""
+CLASS = """
+apiVersion: gateway.networking.k8s.io/v1
+kind: GatewayClass
+metadata: {name: legation}
+spec: {controllerName: legation.dev/gateway-controller}
+"""
+LISTENER_SET = """
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {name: more, namespace: shop}
+spec: {parentRef: {name: edge, namespace: infra}, listeners: [{name: http, port: 81, protocol: HTTP}]}
+"""
+PARAMETERS = """
+apiVersion: legation.dev/v1alpha1
+kind: GatewayParameters
+metadata: {name: dev, namespace: infra}
+spec: {externalNames: Permit}
+"""
 SHOP = frozenset({"shop"})
 
 
@@ -68,6 +92,9 @@ def alter(text: str, old: str, new: str) -> str:
     """Replace words that have to be there."""
     assert old in text
     return text.replace(old, new)
+
+
+NAMED = alter(ROUTE, "  rules:", "  hostnames: [pay.test]\n  rules:")
 
 
 @pytest.mark.parametrize(
@@ -83,7 +110,7 @@ def alter(text: str, old: str, new: str) -> str:
         (ROUTE, alter(ROUTE, "name: pay, port", "name: pay, namespace: farm, port"), frozenset({"farm"})),
         (ROUTE, alter(ROUTE, "port: 443", "port: 8443"), SHOP),
         (ROUTE, alter(ROUTE, "infra}]", "infra}, {name: other}]"), SHOP),
-        (ROUTE, alter(ROUTE, "  rules:", "  hostnames: [pay.test]\n  rules:"), SHOP),
+        (ROUTE, NAMED, SHOP),
         (alter(ROUTE, "weight: 1}]", "weight: 1}, {name: old, port: 80}]"), ROUTE, NOWHERE),
         (None, alter(ROUTE, "rules: [{backendRefs: [{name: pay, port: 443, weight: 1}]}]", ""), NOWHERE),
         (None, SERVICE, SHOP),
@@ -95,6 +122,18 @@ def alter(text: str, old: str, new: str) -> str:
         (None, NAMESPACE, EVERYWHERE),
         (NAMESPACE, alter(NAMESPACE, "labels", "annotations: {a: b}, labels"), NOWHERE),
         (NAMESPACE, alter(NAMESPACE, "team: pay", "team: other"), EVERYWHERE),
+        (None, alter(ROUTE, "HTTPRoute", "GRPCRoute"), SHOP),
+        (None, alter(NAMED, "HTTPRoute", "TLSRoute"), SHOP),
+        (None, alter(ROUTE, "HTTPRoute", "TCPRoute"), SHOP),
+        (None, alter(ROUTE, "HTTPRoute", "UDPRoute"), NOWHERE),
+        (None, IMPORT, SHOP),
+        (IMPORT, alter(IMPORT, "443", "8443"), SHOP),
+        (None, CLASS, EVERYWHERE),
+        (None, LISTENER_SET, EVERYWHERE),
+        (None, PARAMETERS, EVERYWHERE),
+        (None, GRANT, EVERYWHERE),
+        (GRANT, alter(GRANT, "kind: Gateway", "kind: TLSRoute"), EVERYWHERE),
+        (GRANT, GRANT, NOWHERE),
         (None, SLICE, NOWHERE),
         (None, POLICY, NOWHERE),
     ],
@@ -154,6 +193,45 @@ def test_what_is_noted_anew_while_it_is_asked_about_waits_for_another_answer() -
 def test_many_namespaces_are_asked_about_as_a_whole() -> None:
     fence = fenced(*(alter(SERVICE, "namespace: shop", f"namespace: n{number}") for number in range(20)))
     assert fence.doubt == Doubt(20, policies(""))
+
+
+def test_few_objects_are_asked_about_one_by_one_and_more_by_their_namespaces() -> None:
+    parent = "{name: edge, namespace: infra}"
+    few = [f"{{name: edge{number}, namespace: infra}}" for number in range(8)]
+    fence = serving(SERVICE, PEOPLED)
+    fence.note(WAY, read(alter(ROUTE, parent, ", ".join(few))))
+    edges = {(Gateway, Name("infra", f"edge{number}")) for number in range(8)}
+    assert fence.doubt == Doubt(2, policies("shop") | edges)
+    fence.note(WAY, read(alter(ROUTE, parent, ", ".join([*few, parent]))))
+    assert fence.doubt == Doubt(3, policies("shop") | {(Gateway, Name("infra", ""))})
+
+
+@pytest.mark.parametrize("count", [8, 9])
+def test_nine_namespaces_are_asked_about_as_a_whole_and_eight_are_not(count: int) -> None:
+    fence = fenced(*(alter(SERVICE, "namespace: shop", f"namespace: n{number}") for number in range(count)))
+    each = policies(*(f"n{number}" for number in range(count)))
+    assert fence.doubt == Doubt(count, policies("") if count > 8 else each)
+
+
+def test_who_asks_about_all_namespaces_asks_about_none_besides() -> None:
+    assert fenced(GATEWAY, SERVICE).doubt == Doubt(2, policies(""))
+
+
+def test_what_is_noted_after_it_was_said_what_waits_waits_too() -> None:
+    fence = fenced(ROUTE)
+    assert not fence.holds_back(PAY, is_there=True)
+    fence.note(PAY, read(SERVICE))
+    assert fence.holds_back(PAY, is_there=True)
+
+
+def test_where_nothing_waited_for_an_answer_order_matters_from_the_first_that_is_handed_on() -> None:
+    fence = fenced(EMPTY)
+    assert fence.doubt is None
+    fence.begin()
+    fence.hand_on([(PODS, read(EMPTY))])
+    fence.note(WAY, read(ROUTE))
+    about = (PAY, (EndpointSlice, Name("shop", "")), (Gateway, Name("infra", "edge")))
+    assert fence.doubt == Doubt(1, policies("shop").union(about))
 
 
 def test_while_something_waits_nothing_but_pods_is_taken_away_and_what_is_known_changes() -> None:
@@ -236,6 +314,10 @@ def test_pods_that_have_successors_or_that_nobody_leads_to_go_at_once() -> None:
     assert fence.waits
     fence.note(PODS, read(PEOPLED))
     assert not fence.waits
+    for each in (EMPTY, alter(ROUTE, "name: pay, port", "name: pay2, port"), PEOPLED):
+        fence.note(key(read(each)), read(each))
+    assert fence.holds_back(WAY, is_there=True)
+    assert not fence.holds_back(PODS, is_there=True)
     alone = serving(SERVICE, PEOPLED)
     alone.note(PODS, read(EMPTY))
     assert not alone.waits
@@ -356,8 +438,35 @@ def test_what_goes_does_not_wait_for_what_was_noted_since() -> None:
     assert doubt is not None
     assert fence.holds_back(secret, is_there=False)
     fence.note((Service, Name("shop", "other")), read(alter(SERVICE, "name: pay", "name: other")))
+    assert fence.holds_back(secret, is_there=False)
     fence.settle(doubt)
     assert fence.waits
+    assert not fence.holds_back(secret, is_there=False)
+
+
+def test_what_goes_waits_for_the_first_of_all_that_wait_still() -> None:
+    fence = fenced(GATEWAY)
+    first = fence.doubt
+    assert first is not None
+    secret = (Secret, Name("infra", "edge"))
+    fence.note(PAY, read(SERVICE))
+    fence.note(secret, None)
+    fence.note((Service, Name("shop", "other")), read(alter(SERVICE, "name: pay", "name: other")))
+    fence.settle(first)
+    assert fence.holds_back(secret, is_there=False)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_what_came_and_went_goes_no_sooner_where_that_it_came_is_handed_on(*, is_first: bool) -> None:
+    fence = fenced(SERVICE) if is_first else serving(SERVICE)
+    settle(fence)
+    secret, shown = (Secret, Name("infra", "edge")), Secret(TracedMeta("edge", "infra"))
+    fence.note(key(read(GATEWAY)), read(GATEWAY))
+    fence.note(secret, shown)
+    fence.note(secret, None)
+    fence.hand_on([(secret, shown)])
+    assert fence.holds_back(secret, is_there=False)
+    settle(fence)
     assert not fence.holds_back(secret, is_there=False)
 
 
@@ -383,6 +492,19 @@ def test_two_routes_of_a_service_that_loses_a_port_come_together() -> None:
     assert all(fence.holds_back(each, is_there=True) for each in (PAY, WAY, key(moved)))
     settle(fence)
     assert not any(fence.holds_back(each, is_there=True) for each in (PAY, WAY, key(moved)))
+
+
+def test_what_was_handed_on_without_a_port_does_not_wait_later_for_those_who_might_have_used_it() -> None:
+    fence = serving(
+        alter(SERVICE, "[{port: 443}]", "[{name: a, port: 443}, {name: b, port: 8443}]"), PEOPLED, ROUTE
+    )
+    fence.note(PAY, read(SERVICE))
+    settle(fence)
+    fence.hand_on([(PAY, read(SERVICE))])
+    for each in (NAMED, alter(SERVICE, "shop}", "shop, labels: {a: b}}")):
+        fence.note(key(read(each)), read(each))
+    assert fence.holds_back(WAY, is_there=True)
+    assert not fence.holds_back(PAY, is_there=True)
 
 
 def test_what_is_gone_waits_with_what_it_was_and_is_new_when_it_comes_back() -> None:
