@@ -86,6 +86,77 @@ def test_a_route_waits_until_the_endpoints_of_its_cluster_are_acknowledged(*, wh
 
 @pytest.mark.rule(32)
 @BOTH
+@TRAFFIC
+def test_a_route_waits_for_answers_also_where_endpoints_have_the_name_of_their_cluster(
+    *, whole: bool, kind: str
+) -> None:
+    client = settled(Server(), offer(kind, "c1", clusters=ONE), whole=whole)
+    cold = {**ONE, "c2": cluster("v1", "c2")}
+    [made] = client.publish({**offer(kind, "c2", clusters=cold), EDS: {"c2": plain("here")}})
+    assert client.ack(made) == []
+    [warm] = client.want(EDS, "c2")
+    assert warm.type_url == EDS
+    [repointed] = client.ack(warm)
+    assert repointed.type_url == kind
+
+
+@pytest.mark.rule(32)
+@BOTH
+@TRAFFIC
+def test_a_route_does_not_wait_for_endpoints_that_its_cluster_needs_no_more(
+    *, whole: bool, kind: str
+) -> None:
+    client = settled(Server(), offer(kind, "c1", clusters=ONE), whole=whole)
+    cold = {**ONE, "c2": cluster("v1", "e2")}
+    [made] = client.publish({**offer(kind, "c2", clusters=cold), EDS: {"e2": plain("here")}})
+    assert client.ack(made) == []
+    [failing] = client.publish(offer(kind, "c2", clusters={**ONE, "c2": cluster("v2")}))
+    assert failing.type_url == CDS
+    [repointed] = client.ack(failing)
+    assert repointed.type_url == kind
+
+
+@pytest.mark.rule(32)
+@BOTH
+@TRAFFIC
+def test_a_route_does_not_wait_for_endpoints_of_a_cluster_that_was_refused(*, whole: bool, kind: str) -> None:
+    client = settled(Server(), offer(kind, "c1", clusters=ONE), whole=whole)
+    cold = {**ONE, "c2": cluster("v1", "e2")}
+    [made] = client.publish({**offer(kind, "c2", clusters=cold), EDS: {"e2": plain("here")}})
+    [released] = client.nack(made, "c2: no such cipher")
+    assert (released.type_url, names(released)) == (kind, ["way"])
+
+
+@pytest.mark.rule(35)
+@BOTH
+@TRAFFIC
+def test_a_route_that_changes_once_it_was_sent_waits_as_long_as_any_other(*, whole: bool, kind: str) -> None:
+    client = settled(Server(), offer(kind, "c1", clusters=ONE), whole=whole)
+    [made] = client.publish(offer(kind, "c2", clusters=TWO))
+    assert client.hear_after(HOLD - 1) == []
+    [repointed] = client.ack(made)
+    assert repointed.type_url == kind
+    [_never_answered] = client.publish(offer(kind, "c3", clusters={**TWO, "c3": cluster("v1")}))
+    assert client.ack(repointed) == []
+    assert client.hear_after(HOLD - 1) == []
+    [released] = client.hear_after(1)
+    assert released.type_url == kind
+
+
+@pytest.mark.rule(35)
+@BOTH
+def test_whoever_began_to_wait_first_is_looked_at_first(*, whole: bool) -> None:
+    server, ways = Server(), {"r1": table("v1", "c1"), "r2": table("v1", "c1")}
+    client = settled(server, {CDS: ONE, RDS: ways}, whole=whole)
+    [_never_answered] = client.publish({CDS: TWO, RDS: {**ways, "r1": table("v2", "c2")}})
+    end = server.clock.now + HOLD
+    assert client.hear_after(1) == []
+    assert client.publish({CDS: TWO, RDS: {name: table("v2", "c2") for name in ways}}) == []
+    assert client.seat.stream.wake_at == end
+
+
+@pytest.mark.rule(32)
+@BOTH
 def test_each_route_table_waits_for_itself(*, whole: bool) -> None:
     tables = {"r1": table("v1", "c1"), "r2": table("v1", "c1")}
     client = settled(Server(), {CDS: ONE, RDS: tables}, whole=whole)
@@ -447,6 +518,22 @@ def test_endpoints_on_their_way_before_the_cluster_changed_are_sent_once_more(*,
     assert client.ack(changed) == []
     [late] = client.ack(early)
     assert said([late]) == [(EDS, ["e"])]
+
+
+@pytest.mark.rule(32)
+@pytest.mark.rule(40)
+@BOTH
+def test_a_route_waits_for_the_endpoints_that_were_sent_after_its_cluster_not_before(*, whole: bool) -> None:
+    clusters, way = {**ONE, "c": cluster("v1", "e")}, {"way": table("v1", "c1")}
+    client = settled(Server(), {CDS: clusters, EDS: {"e": plain("v1")}, RDS: way}, whole=whole)
+    new = {EDS: {"e": plain("v2")}, RDS: {"way": table("v2", "c")}}
+    [early] = client.publish({**new, CDS: clusters, RDS: way})
+    [changed] = client.publish({**new, CDS: {**ONE, "c": cluster("v2", "e")}})
+    assert client.ack(changed) == []
+    [late] = client.ack(early)
+    assert said([late]) == [(EDS, ["e"])]
+    [repointed] = client.ack(late)
+    assert repointed.type_url == RDS
 
 
 @pytest.mark.rule(40)
