@@ -74,11 +74,10 @@ def cluster(world: World, hop: Hop) -> Resource:
     backend, shown, forbidden = hop
     if forbidden is not None:
         return build(backend, forbidden)
-    tls = due(world, backend)
-    at = hostname(world, backend.port) if backend.by_name else None
-    if tls is not None and isinstance(shown, Refused):
+    if isinstance(shown, Refused):
         return build(backend, shown)
-    return build(backend, tls, shown if isinstance(shown, Name) else None, at)
+    at = hostname(world, backend.port) if backend.by_name else None
+    return build(backend, due(world, backend), shown, at)
 
 
 def build(
