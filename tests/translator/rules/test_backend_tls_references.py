@@ -76,6 +76,13 @@ def test_a_config_map_may_hold_certificates_as_binary() -> None:
     assert trusted(anchors(world, IN_CONFIG_MAP)) == [ROOTS.pem]
 
 
+def test_comments_that_are_no_utf_8_leave_the_certificates_beside_them_readable() -> None:
+    foreign = secret(ca_crt=b"# Z\xfcrich\n" + ROOTS.pem.encode())
+    world = world_of(foreign, ConfigMap(TracedMeta("roots", "shop"), binary_data=foreign.data))
+    assert trusted(anchors(world, IN_CONFIG_MAP)) == [ROOTS.pem]
+    assert trusted(anchors(world, IN_SECRET)) == [ROOTS.pem]
+
+
 def test_a_cluster_trust_bundle_has_no_namespace() -> None:
     assert str(IN_TRUST_BUNDLE) == "ClusterTrustBundle roots"
     assert str(IN_CONFIG_MAP) == "ConfigMap shop/roots"
