@@ -2,9 +2,11 @@
 
 from base64 import encodebytes
 from datetime import UTC, datetime, timedelta
+from inspect import signature
 from types import MappingProxyType
 
 import pytest
+from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import dsa
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
@@ -13,13 +15,14 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
-from tests.pki import CLIENT, Authority, Issued, self_signed
+from tests.pki import CLIENT, KEYS, Authority, Issued, self_signed
 from tests.translator.rules.backend_tls_given import secret, shop, world_of
 from translator.objects.secret import Secret
 from translator.rules.certificates import (
     LONGEST_KEY,
     NOW,
     KeyPair,
+    chain,
     days_left,
     lapse,
     own_certificate,
@@ -76,6 +79,26 @@ def test_every_other_kind_of_key_is_refused(kind: str) -> None:
     assert "use ECDSA on P-256" in refusal_of(tls_secret(issued.pem, issued.key_pem))
 
 
+@pytest.mark.parametrize(("kind", "says"), [("rsa2048", None), ("p256", "issue it with digitalSignature")])
+def test_rsa_may_be_for_the_exchange_of_keys_alone_and_ecdsa_may_not(kind: str, says: str | None) -> None:
+    usage = dict.fromkeys(signature(x509.KeyUsage).parameters, False) | {"key_encipherment": True}
+    key = KEYS[kind]()
+    start = x509.CertificateBuilder(
+        subject_name=SELF_SIGNED[kind].certificate.subject,
+        public_key=key.public_key(),
+        serial_number=1,
+        not_valid_before=datetime(2026, 1, 1, tzinfo=UTC),
+        not_valid_after=datetime(2027, 1, 1, tzinfo=UTC),
+    )
+    names = x509.SubjectAlternativeName([x509.DNSName("shop.test")])
+    start = start.add_extension(names, critical=False).add_extension(x509.KeyUsage(**usage), critical=True)
+    issued = Authority("roots").sign(start, key)
+    if says is None:
+        assert pair_of(issued.pem, issued.key_pem).chain == issued.pem
+    else:
+        assert says in refusal_of(tls_secret(issued.pem, issued.key_pem))
+
+
 def test_a_key_in_an_older_form_is_written_anew() -> None:
     older = EC_PARAMETERS + key_in(PrivateFormat.TraditionalOpenSSL)
     assert pair_of("comment\n" + LEAF.chain_pem, older) == pair_of(LEAF.chain_pem, LEAF.key_pem)
@@ -108,13 +131,30 @@ def test_a_secret_that_is_not_there_is_refused() -> None:
         (tls_secret(LEAF.pem + LEAF.pem[:200], LEAF.key_pem), "block 2 lacks its BEGIN or its END line"),
         (tls_secret(LEAF.pem, "Hello world"), "is no private key in PEM"),
         (tls_secret(LEAF.pem, LEAF.pem), "is no private key in PEM"),
-        (tls_secret(LEAF.pem, LEAF.key_pem + " " * LONGEST_KEY), "more than 8192 bytes"),
+        (tls_secret(LEAF.pem, LEAF.key_pem.ljust(LONGEST_KEY + 1)), "more than 8192 bytes"),
         (tls_secret(LEAF.pem, OTHER.key_pem), "is not the key of tls.crt"),
         (tls_secret(OTHER.pem + LEAF.chain_pem, LEAF.key_pem), "in the wrong order"),
     ],
 )
 def test_a_secret_that_cannot_be_served_says_why(given: Secret, says: str) -> None:
     assert says in refusal_of(given)
+
+
+def test_a_key_may_be_as_long_as_it_is_said() -> None:
+    assert pair_of(LEAF.pem, LEAF.key_pem.ljust(LONGEST_KEY)).key == LEAF.key_pem
+
+
+def test_nothing_is_known_of_a_chain_that_cannot_be_served() -> None:
+    assert chain(world_of(), shop("web")) == ()
+    assert chain(world_of(tls_secret(LEAF.pem, OTHER.key_pem)), shop("web")) == ()
+    [own] = chain(world_of(tls_secret(LEAF.pem, LEAF.key_pem)), shop("web"))
+    assert own.pem == LEAF.pem
+
+
+def test_comments_that_are_no_utf_8_leave_a_chain_readable() -> None:
+    foreign = b"# Z\xfcrich\n" + LEAF.pem.encode()
+    given = secret("web", "kubernetes.io/tls", tls_crt=foreign, tls_key=LEAF.key_pem)
+    assert server_certificate(world_of(given), shop("web")) == KeyPair(LEAF.pem, LEAF.key_pem)
 
 
 def test_an_encrypted_key_is_refused() -> None:
