@@ -444,6 +444,30 @@ def test_what_goes_does_not_wait_for_what_was_noted_since() -> None:
     assert not fence.holds_back(secret, is_there=False)
 
 
+def test_what_went_before_anything_waited_goes_at_once_and_what_came_back_does_not_go_as_early() -> None:
+    fence = serving(SERVICE)
+    secret, shown = (Secret, Name("infra", "edge")), Secret(TracedMeta("edge", "infra"))
+    fence.note(secret, None)
+    fence.note(key(read(GATEWAY)), read(GATEWAY))
+    assert not fence.holds_back(secret, is_there=False)
+    for thing in (shown, None):
+        fence.note(secret, thing)
+    assert fence.holds_back(secret, is_there=False)
+
+
+def test_roots_that_go_wait_for_the_policy_that_names_them_only_while_questions_are_answered() -> None:
+    fence = serving(POLICY, SERVICE)
+    roots, trusted = (ConfigMap, Name("shop", "roots")), ConfigMap(TracedMeta("roots", "shop"))
+    fence.note(roots, trusted)
+    fence.hand_on([(roots, trusted)])
+    fence.note(roots, None)
+    assert fence.doubt is not None
+    assert fence.doubt.about == {key(read(POLICY))}
+    assert fence.holds_back(roots, is_there=False)
+    fence.lose_patience()
+    assert not fence.waits
+
+
 def test_what_goes_waits_for_the_first_of_all_that_wait_still() -> None:
     fence = fenced(GATEWAY)
     first = fence.doubt
