@@ -294,6 +294,20 @@ def test_a_cluster_that_comes_back_in_time_never_went(*, whole: bool) -> None:
 
 @pytest.mark.rule(36)
 @BOTH
+def test_a_cluster_that_came_back_and_leaves_again_goes_no_sooner_than_at_first(*, whole: bool) -> None:
+    both = offer(RDS, "c2", clusters=TWO)
+    client = settled(Server(), both, whole=whole)
+    for _ in range(2):
+        assert client.publish(offer(RDS, "c2", clusters=NEW)) == []
+        assert client.hear_after(GRACE - 1) == []
+        client.take_all(client.publish(both))
+        client.take_all(client.hear_after(HOLD))
+    assert client.publish(offer(RDS, "c2", clusters=NEW)) == []
+    assert client.hear_after(GRACE) != []
+
+
+@pytest.mark.rule(36)
+@BOTH
 def test_a_cluster_goes_at_last_even_from_under_a_route_that_will_not_change(*, whole: bool) -> None:
     server = Server()
     client = settled(server, offer(RDS, "c1", clusters=ONE), whole=whole)
