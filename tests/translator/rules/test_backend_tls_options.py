@@ -44,6 +44,10 @@ def test_every_option_is_read() -> None:
     )
 
 
+def test_a_protocol_has_a_name_of_at_most_255_letters() -> None:
+    assert read_options(ours(alpn="h" * 255)) == TlsOptions(alpn=("h" * 255,))
+
+
 def test_what_is_said_twice_counts_once() -> None:
     assert read_options(ours(curves="P-256,P-256")) == TlsOptions(curves=("P-256",))
 
@@ -63,6 +67,7 @@ def test_options_of_other_domains_are_left_alone() -> None:
         (ours(curves="P-256,P-224,"), "option legation.dev/curves: 'P-224', '' cannot be used"),
         (ours(alpn="h2,h\u00e9"), "option legation.dev/alpn: 'h\u00e9' is no protocol name"),
         (ours(alpn="h" * 256), "is no protocol name"),
+        (ours(alpn="h 2"), "'h 2' is no protocol name"),
         (ours(min_tls_version="1.3", max_tls_version="1.2"), "no version is left"),
         (ours(pinned_public_key="x"), "option legation.dev/pinned-public-key is not known"),
         (ours(verification_mode="None"), "option legation.dev/verification-mode: 'None' is no mode"),

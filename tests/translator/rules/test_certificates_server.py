@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
-from tests.pki import CLIENT, KEYS, Authority, Issued, self_signed
+from tests.pki import CLIENT, KEYS, Authority, Issued, Wish, self_signed
 from tests.translator.rules.backend_tls_given import secret, shop, world_of
 from translator.objects.secret import Secret
 from translator.rules.certificates import (
@@ -109,6 +109,14 @@ def test_a_certificate_that_names_nobody_is_shown_to_backends_and_to_no_clients(
     given = tls_secret(nobody.chain_pem, nobody.key_pem)
     assert "it names nobody" in refusal_of(given)
     assert isinstance(own_certificate(world_of(given), shop("web")), KeyPair)
+
+
+@pytest.mark.parametrize(
+    "wish", [{"dns": ["shop.test"]}, {"uri": ["spiffe://shop.test/web"]}, {"ip": ["198.18.0.1"]}]
+)
+def test_a_certificate_that_names_anybody_beside_its_subject_is_shown_to_clients(wish: Wish) -> None:
+    named = Authority("roots").issue(**wish)
+    assert pair_of(named.chain_pem, named.key_pem).key == named.key_pem
 
 
 def test_a_secret_that_is_not_there_is_refused() -> None:
