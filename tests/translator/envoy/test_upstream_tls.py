@@ -65,6 +65,8 @@ PROOFS = {
     "a URI that says the name": names(PAY, uri=["pay.shop.example"], reached=False),
     "the same wildcard": names(ANY_SHOP, dns=["*.shop.example"], reached=True),
     "one label for a wildcard": names(ANY_SHOP, dns=["Pay-1.shop.Example"], reached=True),
+    "a label with a low line for a wildcard": names(ANY_SHOP, dns=["pay_1.shop.example"], reached=True),
+    "an empty label for a wildcard": names(ANY_SHOP, dns=[".shop.example"], reached=False),
     "two labels for a wildcard": names(ANY_SHOP, dns=["a.pay.shop.example"], reached=False),
     "no label for a wildcard": names(ANY_SHOP, dns=["shop.example"], reached=False),
     "a wildcard further down": names(ANY_SHOP, dns=["*.pay.shop.example"], reached=False),
