@@ -50,6 +50,12 @@ def test_a_backend_without_a_policy_takes_its_endpoints_from_eds_and_has_no_tls(
     assert read(built["shop/pay:8080/tcp"].body).eds_cluster_config.service_name == "shop/pay:8080"
 
 
+def test_what_is_looked_up_by_name_waits_for_no_endpoints() -> None:
+    found = clusters.build(backend("pay")._replace(by_name=True), None, at="pay.example")
+    assert found.endpoints is None
+    assert not read(found.body).HasField("eds_cluster_config")
+
+
 @pytest.mark.parametrize("tls", [BUNDLE, SYSTEM])
 def test_a_cluster_with_a_policy_is_told_apart_and_says_who_asked_for_it(tls: UpstreamTls) -> None:
     cluster = clusters.build(backend("pay", policy="tls"), tls)
