@@ -6,8 +6,8 @@ import os
 import signal
 import socket
 import time
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -103,6 +103,24 @@ async def test_an_envoy_that_was_killed_is_back_with_its_configuration(tmp_path:
         assert await running.pids() != [pid]
 
 
+@contextmanager
+def inherited(what: signal.Handlers) -> Iterator[None]:
+    """Have whoever is started meanwhile begin with this for the case that a terminal is closed."""
+    before = signal.signal(signal.SIGHUP, what)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.fixture
+def heedful() -> Iterator[None]:
+    """Have whoever is started heed it, though these tests may run by `nohup`."""
+    with inherited(signal.SIG_DFL):
+        yield
+
+
+@pytest.mark.usefixtures("heedful")
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP])
 async def test_a_request_in_flight_is_finished_before_the_end(tmp_path: Path, ending: signal.Signals) -> None:
     arrived, go_on = asyncio.Event(), asyncio.Event()
@@ -133,14 +151,11 @@ async def test_a_request_in_flight_is_finished_before_the_end(tmp_path: Path, en
 
 
 async def test_a_terminal_that_is_closed_ends_nothing_that_was_told_to_ignore_it(tmp_path: Path) -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # whoever is started inherits it
-    try:
+    with inherited(signal.SIG_IGN):
         async with http_backend("one") as one, shop(tmp_path, one.port) as (running, _):
             running.process.send_signal(signal.SIGHUP)
             await running.overview()  # it has heard of the signal by now
             assert "draining" not in {entry.get("event") for entry in running.entries()}
-    finally:
-        signal.signal(signal.SIGHUP, before)
 
 
 async def test_a_port_that_somebody_has_is_named_with_its_listener_and_a_remedy(tmp_path: Path) -> None:
