@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.changing.kiosk import GUESTS, LATE, SOME, furnished, opened, visited
-from tests.legation.running import legation_up
+from tests.legation.running import is_alive, legation_up
+from tests.looking import eventually
 from tests.real_envoy import RunningEnvoy, running_envoy
 
 pytestmark = pytest.mark.envoy
@@ -64,8 +65,10 @@ async def test_up_that_is_killed_takes_its_envoys_along_and_is_back_with_all_it_
         AsyncExitStack() as followers,
         visited(kiosk),
     ):
+        envoys = await killed.pids()
         killed.process.kill()
         kiosk.traffic.expect(frozenset({"old", NOBODY}))
+        await eventually(lambda: not any(map(is_alive, envoys)))
         await kiosk.traffic.more(SOME)
         await followers.enter_async_context(legation_up(tmp_path))
         await kiosk.lets_in(GUESTS)
