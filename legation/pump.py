@@ -19,7 +19,7 @@ from legation.alarm import Alarm
 from legation.change import Put, Stated
 from legation.quarantined import Elsewhere
 from legation.telemetry.overtime import Running
-from legation.turns import aside, give_way
+from legation.turns import aside, give_way, let_go
 from legation.workbench import Batch, Change, Outcome, Workbench
 from translator.names import Ref
 from translator.objects.cluster_trust_bundle import ClusterTrustBundle
@@ -65,6 +65,7 @@ class Pump:
         self._numbers = count(1)
         self._alarm = Alarm()
         self._missed: frozenset[Ref] = frozenset()
+        self._held: list[object] = []  # the parts of the newest outcome, which others replace all at once
         self._bench_is_free = asyncio.Lock()
 
     def put(self, batch: Batch, received: float | None = None) -> None:
@@ -95,6 +96,8 @@ class Pump:
                 outcome = structs.replace(outcome, cause=Cause(next(self._numbers), min(times)))
             arrivals.clear()
             await self._hand_on(outcome)
+            before, self._held = self._held, list(structs.astuple(outcome))
+            await let_go(before)
 
     async def _hand_on(self, outcome: Outcome) -> None:
         """Give an outcome to all takers; what one failed to take is news to it the next time."""

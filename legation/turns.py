@@ -24,6 +24,7 @@ T = TypeVar("T")
 SWITCH = 0.0005  # seconds; by itself Python gives ten times as many, and an Envoy's message needs several
 SHARE = 0.005  # seconds for which a thread has the floor while others want it
 FEW = 16  # things to say, or to look at, on the event loop at once
+A_WHILE = 0.001  # seconds after which others have their turn on the event loop
 LONGEST = 0.05  # seconds for which a thread waits for the event loop at once
 
 
@@ -124,6 +125,15 @@ async def in_turns(things: Iterable[T]) -> AsyncIterator[T]:
     for number, each in enumerate(things, start=1):
         yield each
         if number % FEW == 0:
+            await asyncio.sleep(0)
+
+
+async def let_go(things: list[object]) -> None:
+    """Drop one thing after the other; after one that takes a while, as thousands do, others have a turn."""
+    while things:
+        began = monotonic()
+        things.pop()
+        if monotonic() - began > A_WHILE:
             await asyncio.sleep(0)
 
 

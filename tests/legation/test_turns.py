@@ -11,7 +11,7 @@ from time import monotonic
 import pytest
 
 from legation import turns
-from legation.turns import FEW, LONGEST, SWITCH, Floor, give_way_soon, in_turns
+from legation.turns import A_WHILE, FEW, LONGEST, SWITCH, Floor, give_way_soon, in_turns, let_go
 
 SOON = 10.0  # seconds within which another thread does anything
 
@@ -153,3 +153,31 @@ async def test_things_come_in_order_and_after_each_few_others_have_their_turn() 
     assert [each for each, _ in seen] == [*range(3 * FEW)]
     whose = [turn - each for each, turn in seen]  # it rises whenever somebody else took one
     assert whose == [0] * FEW + [1] * FEW + [2] * FEW
+
+
+class Large:
+    """Something that takes a while to be let go of."""
+
+    def __init__(self, events: list[str]) -> None:
+        self._events = events
+
+    def __del__(self) -> None:
+        began = monotonic()
+        while monotonic() - began <= A_WHILE:
+            pass
+        self._events.append("gone")
+
+
+async def test_between_large_things_that_are_let_go_of_others_have_their_turn() -> None:
+    events: list[str] = []
+
+    async def others() -> None:
+        while True:
+            events.append("turn")
+            await asyncio.sleep(0)
+
+    things: list[object] = [Large(events), 1, Large(events)]
+    waiting = asyncio.create_task(others())
+    await let_go(things)
+    waiting.cancel()
+    assert (things, events) == ([], ["gone", "turn", "gone", "turn"])
