@@ -213,3 +213,19 @@ def test_a_pod_waits_for_what_it_refers_to(namespace: str) -> None:
     kubectl("create", "secret", "generic", "late", "--namespace", namespace, "--from-literal=word=xyzzy")
     wait_for(namespace, "jsonpath={.status.phase}=Succeeded", "pod/early")
     assert said(namespace, "early") == "xyzzy\n"
+
+
+IDLE = f"""
+apiVersion: v1
+kind: Pod
+metadata: {{name: idle}}
+spec: {{containers: [{{name: idle, image: {MACHINE}, command: [sleep, infinity]}}]}}
+"""
+
+
+def test_who_calls_a_ready_pod_unready_is_contradicted(namespace: str) -> None:
+    apply(namespace, IDLE)
+    wait_for(namespace, "condition=Ready", "pod/idle")
+    unready = '{"status": {"conditions": [{"type": "Ready", "status": "False"}]}}'
+    kubectl("patch", "--namespace", namespace, "pod/idle", "--subresource=status", "--patch", unready)
+    wait_for(namespace, "condition=Ready", "pod/idle")

@@ -7,6 +7,7 @@ what has a name that we need and is not ours is left alone and told of.
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from types import MappingProxyType
 
 import msgspec
@@ -26,6 +27,7 @@ from legation.proxies.made import SORTS, Found, Key, Ledger, key_of
 from legation.proxies.managed import Environment, Manifest, manifests
 from legation.proxies.wanted import Wanted
 from legation.proxies.ways import TroubleError, Ways
+from legation.turns import aside
 from translator.names import Name, Ref
 from translator.objects.gateway import Gateway
 from translator.objects.kinds import name_of
@@ -170,7 +172,7 @@ class Keeper:
 
     async def _make(self, gateway: Name, wanted: Wanted) -> None:
         """Apply what is not as it should be, and delete what is too much."""
-        made, owner = self._manifests(gateway, wanted), Ref("Gateway", gateway)
+        made, owner = await self._manifests(gateway, wanted), Ref("Gateway", gateway)
         keys = {key_of(manifest): msgspec.json.encode(manifest) for manifest in made}
         for key, body in keys.items():
             if wanted.wishes.autoscaling is not None and key.kind == "Deployment":
@@ -181,11 +183,15 @@ class Keeper:
             await self._ways.delete(key, uid)
             self._log.info("deleted what is no longer wanted", object=str(key))
 
-    def _manifests(self, gateway: Name, wanted: Wanted) -> tuple[Manifest, ...]:
+    async def _manifests(self, gateway: Name, wanted: Wanted) -> tuple[Manifest, ...]:
+        """Write what is wanted, a bootstrap included: beside the event loop, for the first one takes long."""
         known = self._written.get(gateway)
-        if known is None or known[0] is not wanted:
-            known = self._written[gateway] = (wanted, manifests(wanted, self._environment))
-        return known[1]
+        if known is not None and known[0] is wanted:
+            return known[1]
+        made = await aside(partial(manifests, wanted, self._environment))
+        if self._wanted.get(gateway) is wanted:
+            self._written[gateway] = (wanted, made)
+        return made
 
     async def _let_go_of_number(self, key: Key, body: bytes, owner: Ref) -> None:
         """Have somebody else own how many proxies there are, if we do: what is applied next leaves it out."""

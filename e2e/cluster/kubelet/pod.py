@@ -15,7 +15,7 @@ from e2e.cluster.kubelet.fields import MissingError
 from e2e.cluster.kubelet.host import Host
 from e2e.cluster.kubelet.objects.containers import Container
 from e2e.cluster.kubelet.objects.pods import Pod
-from e2e.cluster.kubelet.pod_status import Progress, Reporter
+from e2e.cluster.kubelet.pod_status import Progress, Reporter, is_contradicted
 from e2e.cluster.kubelet.surroundings import Surroundings
 
 LOOK_AGAIN = 1.0  # seconds, for a volume that cannot be made yet
@@ -148,8 +148,10 @@ class PodLife:
             await changed.wait()
             changed.clear()
             over = self._over
-            status = reporter.status(self._progress())
-            if status != told and not (self._ending.is_set() and not self._reports):
+            progress = self._progress()
+            status = reporter.status(progress)
+            is_news = status != told or is_contradicted(self._around.pod, progress)
+            if is_news and not (self._ending.is_set() and not self._reports):
                 await self._tell(status)
                 told = status
 

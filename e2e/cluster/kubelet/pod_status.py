@@ -63,6 +63,12 @@ class Progress(NamedTuple):
         }
 
 
+def is_contradicted(pod: Pod, progress: Progress) -> bool:
+    """Say whether somebody says otherwise, as of all pods of a node that was not heard for a while."""
+    theirs = {each.type: each.status for each in pod.status.conditions}
+    return any(theirs.get(type_, str(holds)) != str(holds) for type_, holds in progress.conditions().items())
+
+
 class Reporter:
     """Gives a pod's status, with the time at which each of its conditions became what it is."""
 
