@@ -1,6 +1,7 @@
 """How late the event loop is while thousands of routes are built and a hundred Envoys are served.
 
-The delays are the product's own, as it tells Prometheus: `legation_loop_delay_seconds`. Routes come and go,
+The delays are the product's own, as it tells Prometheus: `legation_loop_delay_seconds`, and by
+`legation_loop_computed_seconds` for how long of each it computed, and did not wait for a processor. Routes come and go,
 Envoys have changes all the while, and somebody asks for metrics and for the status. Beside it a process that
 does nothing looks at its own loop in the same way: what the machine has it wait for is not the product's.
 `ROUTES=500` names another size.
@@ -38,7 +39,7 @@ ROUNDS = int(os.environ.get("ROUNDS", "3"))
 BOUNDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2)  # seconds
 LOOK = 1.0  # seconds between two questions of whoever collects metrics
 WITHIN = 600.0  # seconds for anything
-DELAYS = "legation_loop_delay_seconds"
+DELAYS, COMPUTED = "legation_loop_delay_seconds", "legation_loop_computed_seconds"
 IDLE, LOOKING = "idle", "looking"
 
 
@@ -47,6 +48,7 @@ class Seen(NamedTuple):
 
     looks: float  # at the event loop: each stall, and each period without one
     late: dict[float, float]  # how many of them were no later than so many seconds
+    computed: dict[float, float]  # and in how many it computed for no longer
     batches: float = 0.0  # seconds that all translations took
     clusters: float = 0.0  # that are offered now
     idle: float = 0.0  # share of a processor that looking takes where nothing else is done
@@ -129,10 +131,13 @@ def read(text: str) -> Seen:
     """Read what Prometheus is told."""
     samples = [each for family in text_string_to_metric_families(text) for each in family.samples]
     plain = {each.name: each.value for each in samples if not each.labels}
-    late = {float(s.labels["le"]): s.value for s in samples if s.name == f"{DELAYS}_bucket"}
+    late, computed = (
+        {float(each.labels["le"]): each.value for each in samples if each.name == f"{name}_bucket"}
+        for name in (DELAYS, COMPUTED)
+    )
     offered = {s.labels["type"]: s.value for s in samples if s.name == "legation_resources"}
     batches = plain.get("legation_translation_seconds_sum", 0.0)
-    found = Seen(plain[f"{DELAYS}_count"], late, batches, offered.get("Cluster", 0.0))
+    found = Seen(plain[f"{DELAYS}_count"], late, computed, batches, offered.get("Cluster", 0.0))
     return found._replace(idle=plain.get(LOOKING, 0.0))
 
 
@@ -204,14 +209,19 @@ async def measure(folder: Path) -> tuple[Seen, Seen, float]:
             disturbing.cancel()
             after = await operator.look()
     [alone] = beside_it
-    late = {bound: after.late[bound] - before.late[bound] for bound in after.late}
-    return Seen(after.looks - before.looks, late), alone, min(took)
+    looks = after.looks - before.looks
+    return Seen(looks, less(after.late, before.late), less(after.computed, before.computed)), alone, min(took)
 
 
-def longest(seen: Seen) -> tuple[float, float]:
-    """Return the bounds that the longest delay is between."""
-    most = min(bound for bound, number in seen.late.items() if number == seen.looks)
-    return max((bound for bound in seen.late if bound < most), default=0.0), most
+def less(after: dict[float, float], before: dict[float, float]) -> dict[float, float]:
+    """Count what came between."""
+    return {bound: number - before[bound] for bound, number in after.items()}
+
+
+def longest(seen: dict[float, float]) -> tuple[float, float]:
+    """Return the bounds that the longest of these is between."""
+    most = min(bound for bound, number in seen.items() if number == max(seen.values()))
+    return max((bound for bound in seen if bound < most), default=0.0), most
 
 
 async def main() -> None:
@@ -219,14 +229,19 @@ async def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         product, alone, built = await measure(Path(folder))
     print(f"{ROUTES} routes built and taken away {ROUNDS} times, {ENVOYS} Envoys served")
-    print(f"{'later than':>12} {'Legation':>10} {'an idle process':>16}")
+    columns = {
+        "computed itself": (product.computed, product.looks),
+        "late": (product.late, product.looks),
+        "an idle process": (alone.late, alone.looks),
+    }
+    print(" ".join((f"{'for longer than':>16}", *(f"{title:>16}" for title in columns))))
     for bound in BOUNDS:
-        shares = [1 - seen.late[bound] / seen.looks for seen in (product, alone)]
-        print(f"{bound * 1000:>9.0f} ms {shares[0]:>10.2%} {shares[1]:>16.2%}")
-    print(f"looks: {product.looks:.0f} and {alone.looks:.0f}")
+        shares = (f"{looks - seen[bound]:>16.0f}" for seen, looks in columns.values())
+        print(" ".join((f"{bound * 1000:>13.0f} ms", *shares)))
+    print(" ".join((f"{'of looks':>16}", *(f"{looks:>16.0f}" for _, looks in columns.values()))))
     for title, unit in ((f"times {STALL * 1000:.0f} ms", STALL), ("times one building", built)):
-        ours, idle = ([bound / unit for bound in longest(seen)] for seen in (product, alone))
-        print(f"longest, {title}: {ours[0]:.3g} to {ours[1]:.3g}, and {idle[0]:.3g} to {idle[1]:.3g}")
+        found = ([bound / unit for bound in longest(seen)] for seen, _ in columns.values())
+        print(f"longest, {title}: " + ", ".join(f"{low:.3g} to {high:.3g}" for low, high in found))
     print(f"looking takes {alone.idle:.2%} of a processor in the idle process")
 
 
