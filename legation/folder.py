@@ -58,7 +58,7 @@ class Folder:
 
     def __init__(self) -> None:
         """Begin without files."""
-        self._good: dict[str, Mapping[Key, Loaded]] = {}
+        self._good: dict[str, dict[Key, Loaded]] = {}
         self._unsafe: set[str] = set()
         self._problems: dict[str, tuple[Problem, ...]] = {}
         self._paths: dict[Key, list[str]] = {}
@@ -117,16 +117,22 @@ class Folder:
                 found[path].append(self._in_two_files(key, path, paths[0]))
         return tuple(problem for path in sorted(found) for problem in found[path])
 
-    def _replace(self, path: str, objects: Mapping[Key, Loaded]) -> None:
+    def _replace(self, path: str, objects: dict[Key, Loaded]) -> None:
         before = self._good.get(path, {})
-        for key in before.keys() - objects.keys():
-            self._paths[key].remove(path)
-            if not self._paths[key]:
-                del self._paths[key]
-        for key in objects.keys() - before.keys():
-            insort(self._paths.setdefault(key, []), path)
         self._good[path] = objects
-        self._due |= before.keys() | objects.keys()
+        for key in objects:
+            give_way()
+            self._due.add(key)
+            if key not in before:
+                insort(self._paths.setdefault(key, []), path)
+        while before:  # one by one: to let go of thousands at once would keep the interpreter from others
+            give_way()
+            key, _ = before.popitem()
+            self._due.add(key)
+            if key not in objects:
+                self._paths[key].remove(path)
+                if not self._paths[key]:
+                    del self._paths[key]
 
     def _change(self, key: Key) -> Iterable[Put]:
         give_way()

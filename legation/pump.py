@@ -97,7 +97,7 @@ class Pump:
             arrivals.clear()
             await self._hand_on(outcome)
             before, self._held = self._held, list(structs.astuple(outcome))
-            await let_go(before)
+            await let_go(before, self._held)
 
     async def _hand_on(self, outcome: Outcome) -> None:
         """Give an outcome to all takers; what one failed to take is news to it the next time."""

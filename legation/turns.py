@@ -8,7 +8,7 @@ can while the event loop is at something.
 import asyncio
 import sys
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Lock, get_ident
 from time import monotonic
@@ -128,13 +128,25 @@ async def in_turns(things: Iterable[T]) -> AsyncIterator[T]:
             await asyncio.sleep(0)
 
 
-async def let_go(things: list[object]) -> None:
-    """Drop one thing after the other; after one that takes a while, as thousands do, others have a turn."""
+async def let_go(before: list[object], after: Sequence[object] = ()) -> None:
+    """Drop one thing after the other; after one that takes a while, as thousands do, others have a turn.
+
+    What has shrunk by many, as can be told by what comes after it, is dropped part by part.
+    """
+    things = [*_parts_of_what_shrank(before, after), *before]
+    before.clear()
     while things:
         began = monotonic()
         things.pop()
         if monotonic() - began > A_WHILE:
             await asyncio.sleep(0)
+
+
+def _parts_of_what_shrank(before: Iterable[object], after: Iterable[object]) -> Iterator[object]:
+    for was, now in zip(before, after, strict=False):
+        if isinstance(was, Collection) and isinstance(now, Collection) and len(was) > len(now) + FEW:
+            yield from was
+            yield from was.values() if isinstance(was, Mapping) else ()
 
 
 async def aside(work: Callable[[], T]) -> T:

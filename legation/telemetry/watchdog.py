@@ -25,7 +25,9 @@ BEAT = 0.01  # seconds between two looks; what is no stall before it is over is 
 CLOSE = 0.005  # and while another thread computes, which may keep the interpreter
 PERIOD = 0.05  # seconds of which the longest delay is counted, beside each stall
 STALL = 0.02  # seconds; what takes longer is worth a line
-MOMENT = 0.001  # seconds of waiting, in which nothing is computed that is worth a look at the processor's clock
+MOMENT = (
+    0.001  # seconds of waiting, in which nothing is computed that is worth a look at the processor's clock
+)
 SAID = Ration(at_once=3, every=60.0)
 DEEPEST = 4  # calls that a line names
 BUCKETS = (0.001, 0.002, 0.005, 0.01, STALL, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from time import monotonic
@@ -168,16 +168,39 @@ class Large:
         self._events.append("gone")
 
 
-async def test_between_large_things_that_are_let_go_of_others_have_their_turn() -> None:
-    events: list[str] = []
+async def let_go_beside_others(events: list[str], *given: list[object]) -> None:
+    """Let go while somebody else notes each turn that he has."""
 
     async def others() -> None:
         while True:
             events.append("turn")
             await asyncio.sleep(0)
 
-    things: list[object] = [Large(events), 1, Large(events)]
     waiting = asyncio.create_task(others())
-    await let_go(things)
+    await let_go(*given)
     waiting.cancel()
+
+
+async def test_between_large_things_that_are_let_go_of_others_have_their_turn() -> None:
+    events: list[str] = []
+    things: list[object] = [Large(events), 1, Large(events)]
+    await let_go_beside_others(events, things)
     assert (things, events) == ([], ["gone", "turn", "gone", "turn"])
+
+
+@pytest.mark.parametrize(
+    "made", [list, lambda things: dict(enumerate(things)), lambda things: dict.fromkeys(things, 0)]
+)
+async def test_what_has_shrunk_is_let_go_of_part_by_part(made: Callable[[Iterable[Large]], object]) -> None:
+    events: list[str] = []
+    many = FEW + 1
+    things = [made(Large(events) for _ in range(many))]
+    await let_go_beside_others(events, things, [()])
+    assert (things, events) == ([], ["gone", "turn"] * many)
+
+
+async def test_what_has_not_shrunk_is_let_go_of_as_a_whole() -> None:
+    events: list[str] = []
+    many = FEW + 1
+    await let_go_beside_others(events, [[Large(events) for _ in range(many)]], [range(many)])
+    assert events == [*["gone"] * many, "turn"]
