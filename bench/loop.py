@@ -1,9 +1,9 @@
 """How late the event loop is while thousands of routes are built and a hundred Envoys are served.
 
-The delays are the product's own, as it tells Prometheus: `legation_loop_delay_seconds`, and for how long of each
-it computed, and did not wait for a processor: `legation_loop_computed_seconds`. Routes come and go, Envoys have
-changes all the while, and somebody asks for metrics and for the status. Beside it a process that does nothing
-looks at its own loop in the same way: what the machine has it wait for is not the product's.
+The delays are the product's own, as it tells Prometheus: `legation_loop_delay_seconds`, and for how long of
+each it computed, and did not wait for a processor: `legation_loop_computed_seconds`. Routes come and go,
+Envoys have changes all the while, and somebody asks for metrics and for the status. Beside it a process that
+does nothing looks at its own loop in the same way: what the machine has it wait for is not the product's.
 `ROUTES=500` names another size.
 """
 
