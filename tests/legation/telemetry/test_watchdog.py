@@ -4,7 +4,7 @@ import asyncio
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 import pytest
@@ -32,8 +32,12 @@ async def watched(registry: CollectorRegistry) -> AsyncIterator[None]:
         await task
 
 
+def counted(registry: CollectorRegistry, what: str, up_to: str = "+Inf") -> float:
+    return registry.get_sample_value(f"legation_loop_{what}_seconds_bucket", {"le": up_to}) or 0.0
+
+
 def looks(registry: CollectorRegistry, up_to: str = "+Inf") -> float:
-    return registry.get_sample_value("legation_loop_delay_seconds_bucket", {"le": up_to}) or 0.0
+    return counted(registry, "delay", up_to)
 
 
 def stalls(registry: CollectorRegistry) -> float:
@@ -59,6 +63,43 @@ async def test_what_stalls_the_loop_is_counted_and_named() -> None:
     line = next(line for line in said if "nap" in line["ran"])
     assert (line["event"], line["log_level"]) == ("the event loop stalled", "info")
     assert line["seconds"] >= NAP - 0.001
+
+
+def spin(seconds: float = NAP) -> None:
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
+
+
+async def stalled_by(does: Callable[[], None], registry: CollectorRegistry) -> float:
+    """Stall a loop; return for how many seconds of that its process computed, by the log."""
+    with capture_logs() as said:
+        async with watched(registry):
+            does()
+            await eventually(lambda: stalls(registry) >= 1)
+    computed: float = max(said, key=lambda line: line["seconds"])["computed"]
+    return computed
+
+
+async def test_what_is_computed_in_a_stall_is_told() -> None:
+    registry = CollectorRegistry()
+    assert await stalled_by(spin, registry) >= NAP - 0.001
+    assert counted(registry, "computed", str(STALL)) < counted(registry, "computed") == looks(registry)
+
+
+async def test_what_only_waits_computes_nothing() -> None:
+    assert await stalled_by(nap, CollectorRegistry()) < NAP / 2
+
+
+async def test_what_is_computed_before_a_late_turn_counts_to_it() -> None:
+    pulse = Pulse()
+    loop = asyncio.get_running_loop()
+    with pulse.felt(loop):
+        loop.call_later(0, spin, STALL)
+        spin(4 * STALL)
+        await asyncio.sleep(2 * STALL)
+    assert sum(turn.computed for turn in pulse.stalls) >= 5 * STALL - 0.001
+    assert all(turn.computed <= turn.took for turn in pulse.stalls)
 
 
 async def test_no_stall_is_missed_however_short_and_whenever_it_begins() -> None:
@@ -121,7 +162,9 @@ async def test_another_thread_that_keeps_the_loop_waiting_is_noticed(monkeypatch
     with capture_logs() as said:
         async with watched(registry):
             await held_by_another_thread(4 * STALL, times)
-            await eventually(lambda: any(line["ran"] == ELSEWHERE for line in said))
+            await eventually(
+                lambda: any(line["ran"] == ELSEWHERE and line["computed"] > STALL for line in said)
+            )
     assert stalls(registry) >= 1
 
 
