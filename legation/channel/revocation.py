@@ -17,18 +17,19 @@ from translator.rules.identities import revoked_before
 from xds_server.admission import Node, Peer, Refusal
 
 EVER = datetime.min.replace(tzinfo=UTC)
+AHEAD = SKEW / 2  # by so much before their time old identities are refused; new ones are issued sooner
 
 
-def oldest_valid(gateway: Gateway, now: datetime) -> datetime:
+def oldest_valid(gateway: Gateway, by: datetime) -> datetime:
     """Say since when identities of a Gateway that count were issued; a time to come says nothing yet.
 
-    Both times were read from the clocks of others. What is ahead of ours by no more than clocks differ has
-    come: else an identity that is issued meanwhile would count no more a moment later. It may begin as late
-    as this asks, and holds all the same, since each is dated back by so much.
+    Both times were read from the clocks of others, so what comes a little later counts as come: for issuing
+    by as much as identities are dated back, so that they hold at once and go on counting, and for refusing
+    only later, when everybody was given a new one.
     """
     taken_back = revoked_before(gateway)
     moments = (gateway.metadata.creation_timestamp, taken_back if isinstance(taken_back, datetime) else None)
-    return max((moment for moment in moments if moment is not None and moment <= now + SKEW), default=EVER)
+    return max((moment for moment in moments if moment is not None and moment <= by), default=EVER)
 
 
 class Gate:
@@ -58,13 +59,13 @@ class Gate:
         group = proven_group(node, peer)
         if isinstance(group, Refusal) or (gateway := self._gateways.get(group)) is None:
             return group
-        valid, issued = oldest_valid(gateway, datetime.now(UTC)), issued_at(peer)
+        valid, issued = oldest_valid(gateway, datetime.now(UTC) + AHEAD), issued_at(peer)
         if issued is None or issued < valid:
             return Refusal(f"identities of Gateway {group} issued before {valid.isoformat()} do not count")
         return group
 
     def _learn(self, group: str, gateway: Gateway) -> None:
         before, self._gateways[group] = self._gateways.get(group), gateway
-        now = datetime.now(UTC)
-        if before is not None and oldest_valid(before, now) != oldest_valid(gateway, now):
+        by = datetime.now(UTC) + AHEAD
+        if before is not None and oldest_valid(before, by) != oldest_valid(gateway, by):
             self._review(group)

@@ -36,7 +36,6 @@ from translator.rules.managed import proxy_name
 
 AT_ONCE = 8  # Gateways at the same time
 COMPLAIN_AFTER = 10.0  # seconds
-AHEAD = SKEW / 2  # for as long before old identities are refused new ones are issued: clocks differ
 LOOK_AGAIN = 120.0  # seconds between two looks at whether an identity nears its end, or is to be taken back
 
 Roots = Callable[[], tuple[Credential, ...]]
@@ -154,7 +153,7 @@ class Keeper:
         its, roots, now = wanted.gateway, self._roots(), datetime.now(UTC)
         key = Key("Secret", wanted.name)
         held = self._identities.get(name_of(its))
-        subject = proxy_of(name_of(its), oldest_valid(its, now + AHEAD))
+        subject = proxy_of(name_of(its), oldest_valid(its, now + SKEW))
         leaf = renewed_leaf(held, subject, roots, now)
         if leaf is held and self._ledger.is_applied(key, _shown(its, leaf, roots)):
             return

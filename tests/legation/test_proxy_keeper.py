@@ -4,20 +4,22 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
 import pytest
+from cryptography import x509
 from msgspec import structs
 
 from k8s_watch.reader import Reader
 from k8s_watch.writer import Writer
 from legation.addresses import HostPort
+from legation.channel.authority import SKEW, Credential
 from legation.channel.identity_secrets import leaf_of
-from legation.channel.revocation import oldest_valid
+from legation.channel.revocation import AHEAD, oldest_valid
 from legation.channel.rotation import renewed_roots
-from legation.proxies.keeper import AHEAD, AT_ONCE, LOOK_AGAIN, Keeper, Tell
+from legation.proxies.keeper import AT_ONCE, LOOK_AGAIN, Keeper, Tell
 from legation.proxies.made import SORTS
 from legation.proxies.managed import Environment
 from legation.proxies.wanted import Wanted
@@ -82,16 +84,13 @@ def made(moment: datetime) -> dict[str, object]:
     return {"creationTimestamp": moment.isoformat()}
 
 
-@pytest.mark.parametrize("metadata", [revoking, made])
-async def test_an_identity_that_is_issued_counts_also_where_somebodys_clock_is_ahead_of_ours(
-    tmp_path: Path, metadata: Callable[[datetime], dict[str, object]]
-) -> None:
+async def issued(folder: Path, metadata: dict[str, object]) -> tuple[Gateway, Credential]:
+    """Return a Gateway of which this is said, and the identity that its Envoys are given."""
     api, secret = FaultyApi(), ("secrets", "shop", "legation-edge")
-    moment = datetime.now(UTC).replace(microsecond=0) + AHEAD / 2
     asked = wanted("edge")
-    known = msgspec.to_builtins(asked.gateway.metadata) | metadata(moment)
+    known = msgspec.to_builtins(asked.gateway.metadata) | metadata
     gateway = structs.replace(asked.gateway, metadata=msgspec.convert(known, TracedMeta))
-    async with keeping(api, tmp_path) as keeper:
+    async with keeping(api, folder) as keeper:
         keeper.take({Name("shop", "edge"): structs.replace(asked, gateway=gateway)})
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(keeper.run())
@@ -99,8 +98,25 @@ async def test_an_identity_that_is_issued_counts_also_where_somebodys_clock_is_a
             running.cancel()
     leaf = leaf_of(msgspec.convert(api.objects[secret], Secret))
     assert leaf is not None
+    return gateway, leaf
+
+
+@pytest.mark.parametrize("metadata", [revoking, made])
+async def test_an_identity_that_is_issued_counts_also_where_somebodys_clock_is_ahead_of_ours(
+    tmp_path: Path, metadata: Callable[[datetime], dict[str, object]]
+) -> None:
+    moment = datetime.now(UTC).replace(microsecond=0) + SKEW - AHEAD / 2
+    gateway, leaf = await issued(tmp_path, metadata(moment))
     assert leaf.lifetime.since >= oldest_valid(gateway, moment)
-    assert AHEAD.total_seconds() > LOOK_AGAIN, "else such a moment may come between two looks"
+    assert (SKEW - AHEAD).total_seconds() > LOOK_AGAIN, "else such a moment may come between two looks"
+
+
+@pytest.mark.parametrize("ahead", [AHEAD / 2, SKEW, SKEW + AHEAD / 2])
+async def test_an_identity_is_valid_as_soon_as_it_is_issued(tmp_path: Path, ahead: timedelta) -> None:
+    moment = datetime.now(UTC).replace(microsecond=0) + ahead
+    _, leaf = await issued(tmp_path, revoking(moment))
+    certificate = x509.load_pem_x509_certificate(leaf.certificate.encode())
+    assert certificate.not_valid_before_utc <= datetime.now(UTC)
 
 
 async def test_who_leads_no_longer_says_no_more_that_something_is_in_the_way(tmp_path: Path) -> None:

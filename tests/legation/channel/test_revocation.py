@@ -8,9 +8,9 @@ from cryptography import x509
 
 from k8s_watch.change import Gone, Put
 from k8s_watch.kind import ObjectName
-from legation.channel.authority import Lifetime, issue, make_root, proxy_of
+from legation.channel.authority import SKEW, Lifetime, issue, make_root, proxy_of
 from legation.channel.identity import PROVEN_NAMES, SHOWN
-from legation.channel.revocation import Gate, oldest_valid
+from legation.channel.revocation import AHEAD, Gate, oldest_valid
 from legation.channel.rotation import renewed_leaf, renewed_roots
 from translator.names import Name
 from translator.objects.gateway import Gateway
@@ -87,10 +87,10 @@ def test_what_was_issued_too_early_does_not_count(known: Gateway, issued: dateti
     ids=["made", "taken back"],
 )
 def test_an_identity_counts_for_good_although_the_clock_of_who_asked_for_it_is_ahead(known: Gateway) -> None:
-    subject = proxy_of(Name(*EDGE), oldest_valid(known, NOW))
+    subject = proxy_of(Name(*EDGE), oldest_valid(known, NOW + SKEW))
     leaf = renewed_leaf(None, subject, renewed_roots((), NOW - HOUR), NOW)
     for later in (NOW, NOW + 2 * A_MINUTE, NOW + HOUR):
-        assert oldest_valid(known, later) <= leaf.lifetime.since
+        assert oldest_valid(known, later + AHEAD) <= leaf.lifetime.since
     assert x509.load_pem_x509_certificate(leaf.certificate.encode()).not_valid_before_utc <= NOW
 
 
