@@ -66,6 +66,10 @@ class Failed(Struct, frozen=True):
     retry_after: float = 0.0
     lasted: float = 0.0  # seconds for which it went well before
 
+    def __str__(self) -> str:
+        """Say it in words."""
+        return f"{self.code or 'no answer'}: {self.reason}"
+
 
 class Opened(Struct, frozen=True):
     """The server agreed to a watch, and says what happens from now on."""

@@ -37,7 +37,7 @@ class RequestError(Exception):
 
     def __init__(self, failed: Failed) -> None:
         """Say how."""
-        super().__init__(f"{failed.code or 'no answer'}: {failed.reason}")
+        super().__init__(str(failed))
         self.failed = failed
 
 

@@ -18,7 +18,7 @@ from k8s_watch.kind import ObjectName
 from k8s_watch.list_watch import Pace
 from k8s_watch.reader import Reader
 from legation.change import Put, Stated
-from legation.contact import Contact, Stale, Watching, contact, in_words
+from legation.contact import Contact, Stale, Watching, contact
 from legation.fence import Doubt
 from legation.intake import Intake
 from legation.kinds import PICKED, WATCHED
@@ -195,7 +195,7 @@ class Cluster:
 
     def _because(self, kind: type) -> str:
         failure = self._failure(kind)
-        return "" if failure is None else in_words(failure)
+        return "" if failure is None else str(failure)
 
     def _failure(self, kind: type) -> Failed | None:
         doubted = self._inquiries[kind].failure if kind is BackendTLSPolicy else None

@@ -82,10 +82,5 @@ def contact(kind: str, informer: Watching, failure: Failed | None, now: float) -
         failures=informer.failures,
         heard=now - informer.heard,
         changed=now - informer.changed,
-        why="" if failure is None else in_words(failure),
+        why="" if failure is None else str(failure),
     )
-
-
-def in_words(failure: Failed) -> str:
-    """Say what came of a request that came to nothing."""
-    return f"{failure.code or 'no answer'}: {failure.reason}"

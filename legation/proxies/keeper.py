@@ -105,7 +105,9 @@ class Keeper:
                 tasks.create_task(informer.run())
             while not await _within(known, COMPLAIN_AFTER):
                 for kind in sorted(unknown):
-                    self._log.warning("cannot be read", kind=kind, why=str(informers[kind].failure))
+                    self._log.warning(
+                        "cannot be read", kind=kind, why=str(informers[kind].failure or "no answer yet")
+                    )
             self.look()
             for _ in range(AT_ONCE):
                 tasks.create_task(self._work())

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from cryptography import x509
 from msgspec import structs
+from structlog.testing import capture_logs
 
 from k8s_watch.reader import Reader
 from k8s_watch.writer import Writer
@@ -19,6 +20,7 @@ from legation.channel.authority import SKEW, Credential
 from legation.channel.identity_secrets import leaf_of
 from legation.channel.revocation import AHEAD, oldest_valid
 from legation.channel.rotation import renewed_roots
+from legation.proxies import keeper as keeper_module
 from legation.proxies.keeper import AT_ONCE, LOOK_AGAIN, Keeper, Tell
 from legation.proxies.made import SORTS
 from legation.proxies.managed import Environment
@@ -153,3 +155,18 @@ async def test_what_a_gateway_asks_of_its_objects_is_asked_of_its_identity_too(t
             await api.until(lambda: labels() == ["one", "two"])
             running.cancel()
     assert api.objects[secret]["data"] == first, "it is the same identity"
+
+
+async def test_what_keeps_it_from_knowing_what_there_is_is_said_in_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeper_module, "COMPLAIN_AFTER", 0.05)
+    api = FaultyApi()
+    async with keeping(api, tmp_path) as keeper:
+        api.fault("find", refusing(403, "you may not"), times=1000)
+        with capture_logs() as said:
+            async with asyncio.TaskGroup() as tasks:
+                running = tasks.create_task(keeper.run())
+                await eventually(lambda: any("you may not" in each.get("why", "") for each in said))
+                running.cancel()
+    assert {each["why"] for each in said if "you may not" in each.get("why", "")} == {"403: you may not"}
