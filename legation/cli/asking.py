@@ -12,7 +12,7 @@ import msgspec
 from legation.addresses import HostPort
 from legation.answers import FROM_NO_PAGE, Answers, Told, UnansweredError
 from legation.checks.findings import Finding
-from legation.cli.terminal import fail, out
+from legation.cli.terminal import CANNOT_TELL, fail, out
 from legation.cli.whom import INSTALLED_IN, Cluster, Whom
 from legation.settings import ADMIN
 
@@ -25,15 +25,20 @@ OTHER_VERSION = "use the same version of `legation` for both"
 Ask = Callable[[str], Awaitable[Answers]]
 
 
-def asked(whom: Whom, question: str, code: int) -> Answers:
-    """Return what is answered; exit with this code where nobody answers."""
+def asked(whom: Whom, question: str, read: Callable[[Answers], T], code: int = CANNOT_TELL) -> T:
+    """Return what is answered; exit with this code where nobody answers, or so that nobody understands it."""
     try:
         answers = asyncio.run(_once(whom, question))
+        for why in answers.silent:
+            out(stderr=True).print(f"a replica does not answer: {why}", style="yellow", markup=False)
+        return read(answers)
     except UnansweredError as error:
-        fail(str(error), error.remedy, code=code)
-    for why in answers.silent:
-        out(stderr=True).print(f"a replica does not answer: {why}", style="yellow", markup=False)
-    return answers
+        fail(str(error), error.remedy, code)
+
+
+def of_any(read: Callable[[bytes], T]) -> Callable[[Answers], T]:
+    """Read what one of them says, where all of them say the same."""
+    return lambda answers: understood(read, answers.told[0].body)
 
 
 def understood(read: Callable[[bytes], T], body: bytes) -> T:

@@ -9,9 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from legation import offline
-from legation.answers import UnansweredError
 from legation.checks.findings import findings
-from legation.cli.asking import asked, understood
+from legation.cli.asking import asked, of_any
 from legation.cli.audit import CANNOT_TELL
 from legation.cli.drawing import print_findings
 from legation.cli.sections import columns
@@ -43,11 +42,7 @@ def translated(paths: Sequence[Path]) -> tuple[Hop, ...]:
 
 def served(whom: Whom) -> tuple[Hop, ...]:
     """Return the hops that are served; all replicas serve the same."""
-    first, *_ = asked(whom, "audit", CANNOT_TELL).told
-    try:
-        return understood(read_hops, first.body)
-    except UnansweredError as error:
-        fail(str(error), error.remedy, code=CANNOT_TELL)
+    return asked(whom, "audit", of_any(read_hops), CANNOT_TELL)
 
 
 def show(hops: tuple[Hop, ...], *, as_json: bool, cleartext: bool) -> None:

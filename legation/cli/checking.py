@@ -10,10 +10,10 @@ import typer
 from legation.answers import UnansweredError
 from legation.checks.findings import Finding, advice, findings, in_order, read_findings
 from legation.checks.of_proxies import of_proxies
-from legation.cli.asking import asked, look, understood
+from legation.cli.asking import asked, look, of_any
 from legation.cli.drawing import print_findings
 from legation.cli.overviews import overview_of
-from legation.cli.terminal import CANNOT_TELL, PROBLEMS, fail, out
+from legation.cli.terminal import PROBLEMS, fail, out
 from legation.cli.whom import Whom
 from legation.offline import translated
 from translator.advice.everything import advised
@@ -35,11 +35,7 @@ def served(whom: Whom) -> tuple[Finding, ...]:
         raise
     if not overview.ready:
         fail("nothing was read yet", "ask again in a moment")
-    first, *_ = asked(whom, "findings", CANNOT_TELL).told  # what replicas are given, they judge alike
-    try:
-        found = understood(read_findings, first.body)
-    except UnansweredError as error:
-        fail(str(error), error.remedy)
+    found = asked(whom, "findings", of_any(read_findings))  # what replicas are given, they judge alike
     return in_order((*found, *of_proxies(overview), *_lacking(whom)))
 
 

@@ -7,12 +7,12 @@ import msgspec
 import typer
 from msgspec import structs
 
-from legation.answers import Answers, UnansweredError
+from legation.answers import Answers
 from legation.checks.findings import findings
 from legation.cli.asking import asked, understood
 from legation.cli.drawing import print_findings
 from legation.cli.outline import outline
-from legation.cli.terminal import CANNOT_TELL, PROBLEMS, fail, out
+from legation.cli.terminal import PROBLEMS, fail, out
 from legation.cli.whom import Whom
 from legation.explain.explanation import (
     Explanation,
@@ -38,11 +38,7 @@ def written(paths: Sequence[Path], question: Question) -> Explanation:
 
 def served(whom: Whom, question: Question) -> Explanation:
     """Explain by what runs, with what the Envoys of all replicas hold."""
-    answers = asked(whom, f"explain?{question.query()}", CANNOT_TELL)
-    try:
-        return _together(answers)
-    except UnansweredError as error:
-        fail(str(error), error.remedy)
+    return asked(whom, f"explain?{question.query()}", _together)
 
 
 def show(explanation: Explanation, *, for_machines: bool) -> None:

@@ -4,10 +4,10 @@ import msgspec
 import typer
 from msgspec import structs
 
-from legation.answers import Answers, UnansweredError
+from legation.answers import Answers
 from legation.cli.asking import asked, understood
 from legation.cli.drawing import print_findings, print_overview
-from legation.cli.terminal import CANNOT_TELL, PROBLEMS, fail, out
+from legation.cli.terminal import PROBLEMS, out
 from legation.cli.whom import Whom
 from legation.standing import Envoy, Overview, as_json, read_overview
 
@@ -28,11 +28,7 @@ def show(whom: Whom, *, as_json: bool) -> None:
 
 def overview_of(whom: Whom) -> Overview:
     """Ask how things stand; exit where nobody says it."""
-    answers = asked(whom, QUESTION, CANNOT_TELL)
-    try:
-        return together(answers)
-    except UnansweredError as error:
-        fail(str(error), error.remedy)
+    return asked(whom, QUESTION, together)
 
 
 def in_json(overview: Overview) -> str:
