@@ -1,11 +1,11 @@
 """`legation audit`: what proves each backend."""
 
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from legation.cli.terminal import Output, Written
 from legation.cli.whom import RULE_OF_PATHS, Admin, Cluster, Context, Kubeconfig, Namespace, whom
 
 CANNOT_TELL = 1  # of all commands' exit codes only this one's are the other way round
@@ -22,17 +22,10 @@ unverified, or not by name, or with `--cleartext` have no TLS of ours
 """
 
 
-class Output(Enum):
-    """How to write it."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
 def audit(  # noqa: PLR0913  # one argument for each flag
     paths: Annotated[list[Path] | None, typer.Argument(help="Manifests, or folders of them.")] = None,
     *,
-    output: Annotated[Output, typer.Option("--output", "-o", help="How to write it.")] = Output.TEXT,
+    output: Written = Output.TEXT,
     cleartext: Annotated[
         bool, typer.Option("--cleartext", help="Count backends without TLS among the unverified.")
     ] = False,

@@ -1,11 +1,11 @@
 """`legation check`: what is wrong, with manifests before anything is served, or with what is served."""
 
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from legation.cli.terminal import Output, Written
 from legation.cli.whom import RULE_OF_PATHS, Admin, Cluster, Context, Kubeconfig, Namespace, whom
 
 EXAMPLES = f"""
@@ -22,17 +22,10 @@ Exit codes: 0 fine, 1 problems, 2 cannot tell
 """
 
 
-class Output(Enum):
-    """How to write it."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
 def check(  # noqa: PLR0913  # one argument for each flag
     paths: Annotated[list[Path] | None, typer.Argument(help="Manifests, or folders of them.")] = None,
     *,
-    output: Annotated[Output, typer.Option("--output", "-o", help="How to write it.")] = Output.TEXT,
+    output: Written = Output.TEXT,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 for remarks, too.")] = False,
     admin: Admin = None,
     kubeconfig: Kubeconfig = None,

@@ -1,11 +1,11 @@
 """`legation explain`: why something is or is not served."""
 
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from legation.cli.terminal import Output, Written
 from legation.cli.whom import RULE_OF_PATHS, Admin, Cluster, Context, Kubeconfig, Namespace, whom
 
 EXAMPLES = f"""
@@ -20,13 +20,6 @@ Examples:
 {RULE_OF_PATHS}
 Exit codes: 0 served, 1 not served as written, 2 cannot tell
 """
-
-
-class Output(Enum):
-    """How to write it."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 def _completed(context: typer.Context, incomplete: str) -> list[str]:
@@ -46,7 +39,7 @@ def explain(  # noqa: PLR0913  # one argument for each flag
     header: Annotated[
         list[str] | None, typer.Option("--header", "-H", metavar="NAME: VALUE", help="Of the request.")
     ] = None,
-    output: Annotated[Output, typer.Option("--output", "-o", help="How to write it.")] = Output.TEXT,
+    output: Written = Output.TEXT,
     admin: Admin = None,
     kubeconfig: Kubeconfig = None,
     context: Context = "",

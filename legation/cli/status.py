@@ -1,10 +1,10 @@
 """`legation status`: how what runs stands."""
 
-from enum import Enum
 from typing import Annotated
 
 import typer
 
+from legation.cli.terminal import Output, Written
 from legation.cli.whom import RULE, Admin, Cluster, Context, Kubeconfig, Namespace, Whom, whom
 
 EXAMPLES = f"""
@@ -21,16 +21,9 @@ Exit codes: 0 nothing to look at, 1 something is refused, 2 nobody answers
 """
 
 
-class Output(Enum):
-    """How to write it."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
 def status(  # noqa: PLR0913  # one argument for each flag
     *,
-    output: Annotated[Output, typer.Option("--output", "-o", help="How to write it.")] = Output.TEXT,
+    output: Written = Output.TEXT,
     watch: Annotated[bool, typer.Option("--watch", "-w", help="Show it live, until Ctrl-C.")] = False,
     admin: Admin = None,
     kubeconfig: Kubeconfig = None,

@@ -4,8 +4,9 @@ A terminal gets lines that break at words. Whoever else reads gets whole ones: n
 """
 
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook
@@ -20,6 +21,16 @@ PROBLEMS, CANNOT_TELL = 1, 2  # exit codes
 ENDLESS = 1 << 16  # columns
 HANG = 2  # columns that the rest of a line is indented by, beyond its beginning
 NO_ADDRESS = "write HOST:PORT, such as 127.0.0.1:19080 or [::1]:19080"
+
+
+class Output(Enum):
+    """How to write what was found."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+Written = Annotated[Output, typer.Option("--output", "-o", help="How to write it.")]
 
 
 def out(*, stderr: bool = False) -> Console:
