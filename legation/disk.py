@@ -49,12 +49,12 @@ def list_manifests(root: Path) -> Listing:
     return Listing(dict(sorted(found.items())), closed)
 
 
-def out_of_reach(path: Path) -> str:
+def out_of_reach(path: Path, absent: str = "is gone") -> str:
     """Say why nobody can look at a file or a folder; nothing, if somebody can."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
-        return "is gone"
+        return absent
     except OSError as error:
         return f"cannot be looked at: {error.strerror}"
     return ""

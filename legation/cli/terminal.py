@@ -15,6 +15,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from legation.addresses import HostPort
+from legation.disk import out_of_reach
 from legation.telemetry.logs import harmless
 
 PROBLEMS, CANNOT_TELL = 1, 2  # exit codes
@@ -50,12 +51,8 @@ def fail(what: str, remedy: str, code: int = CANNOT_TELL) -> NoReturn:
 
 def must_exist(path: Path, remedy: str, code: int = CANNOT_TELL) -> None:
     """Exit where there is no such file or folder, or nobody may look."""
-    try:
-        path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        fail(f"{path} does not exist", remedy, code)
-    except OSError as error:
-        fail(f"{path} cannot be looked at: {error.strerror}", remedy, code)
+    if why := out_of_reach(path, "does not exist"):
+        fail(f"{path} {why}", remedy, code)
 
 
 class _Harmless(RenderHook):
