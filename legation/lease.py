@@ -4,12 +4,8 @@ A holder counts as gone when its Lease did not change for as long as it says it 
 clocks of different machines are never compared.
 """
 
-from collections.abc import Mapping
-
 import msgspec
 from msgspec import Struct
-
-Fields = Mapping[str, object]
 
 DURATION = 9  # seconds that a Lease lasts without being renewed
 RENEW_WITHIN = 6.0  # seconds after which a holder that could not renew stops to act as one

@@ -44,14 +44,8 @@ class Telling(Struct, frozen=True):
     refused: tuple[Refused, ...] = ()
 
 
-def tell(hub: Hub) -> dict[str, Telling]:
-    """Say it of every Gateway that has an Envoy here."""
-    told = {group: tell_of(hub, group) for group in hub.groups()}
-    return {group: telling for group, telling in told.items() if telling is not None}
-
-
 def tell_of(hub: Hub, group: str) -> Telling | None:
-    """Say it of one Gateway, if it has an Envoy here."""
+    """Say what the Envoys of a Gateway hold and refuse, if it has any here."""
     envoys = hub.connected_of(group, {LDS})
     return _of_one(hub.snapshot(group), envoys, hub.clock() - ARRIVES_WITHIN) if envoys else None
 

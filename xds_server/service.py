@@ -86,12 +86,6 @@ class Ended(Struct, frozen=True):
 TERMS = Terms()
 
 
-async def serve(hub: Hub, addresses: Sequence[Address], terms: Terms = TERMS) -> None:
-    """Serve until cancelled; then say goodbye without any last state."""
-    async with serving(hub, addresses, terms):
-        await asyncio.Event().wait()
-
-
 @asynccontextmanager
 async def serving(
     hub: Hub, addresses: Sequence[Address], terms: Terms = TERMS, feed: Feed | None = None

@@ -69,11 +69,6 @@ def as_json(found: tuple[Trusted, ...]) -> bytes:
     return msgspec.json.encode(found)
 
 
-def read_trusted(written: bytes) -> tuple[Trusted, ...]:
-    """Read what a running process answered."""
-    return msgspec.json.decode(written, type=tuple[Trusted, ...])
-
-
 def _users(world: World) -> dict[Ref, tuple[Name, ...]]:
     """Name the Gateways that use each object's trust; a Gateway uses its own, and its ListenerSets'."""
     users: dict[Ref, tuple[Name, ...]] = {}

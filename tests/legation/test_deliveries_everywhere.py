@@ -8,7 +8,7 @@ from msgspec import structs
 from legation.deliveries import Deliveries, Heard, Refusal
 from legation.journal import Copy, messages
 from legation.peers import Others
-from legation.telling import ARRIVES_WITHIN, MOST_HOLDINGS, Telling, tell
+from legation.telling import ARRIVES_WITHIN, MOST_HOLDINGS, Telling, tell_of
 from tests.xds_server.honest_envoy import GROUP, listener
 from tests.xds_server.talk import Server, Talk
 from translator.names import Name
@@ -52,7 +52,8 @@ class Replicas:
 
     def others(self) -> Others:
         copy = Copy()
-        for message in messages({}, {name: self.told(each) for name, each in tell(self.there.hub).items()}):
+        there = tell_of(self.there.hub, GROUP)
+        for message in messages({}, {GROUP: self.told(there)} if there else {}):
             copy.take(message)
         assert copy.tellings is not None
         return Others((copy.tellings,) if self.heard else (), self.incomplete)
@@ -227,7 +228,8 @@ def test_what_is_told_does_not_grow_with_envoys_and_tells_first_of_those_that_la
         envoy.takes()
     envoys[-1].takes()
     replicas.later()
-    [telling] = tell(replicas.there.hub).values()
+    telling = tell_of(replicas.there.hub, GROUP)
+    assert telling is not None
     assert [each.newest for each in telling.holdings] == [False] * MOST_HOLDINGS
 
 
@@ -241,5 +243,6 @@ def test_endpoints_that_come_and_go_make_nobody_ask_again(type_url: str, *, is_n
 def test_envoys_that_hold_the_same_are_told_of_as_one(replicas: Replicas) -> None:
     for number in range(100):
         Envoy(replicas.there, f"a{number}").takes()
-    [telling] = tell(replicas.there.hub).values()
+    telling = tell_of(replicas.there.hub, GROUP)
+    assert telling is not None
     assert len(telling.holdings) == 1

@@ -15,7 +15,7 @@ from legation.channel.authority import make_root
 from legation.deliveries import Heard
 from legation.folder import Folder, read
 from legation.publish import Offers
-from legation.telling import tell
+from legation.telling import tell_of
 from legation.workbench import Workbench
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, together
 from tests.legation.replicas import Replica, day
@@ -49,11 +49,12 @@ class Site(Struct, frozen=True):
     def knows_of_both(self) -> bool:
         """Say whether an Envoy is known here and one there."""
         others = self.replica.peers.others().about(str(EDGE))
-        return len(others) == 1 and str(EDGE) in tell(self.replica.hub)
+        return len(others) == 1 and tell_of(self.replica.hub, str(EDGE)) is not None
 
     def is_newest_here(self) -> bool:
         """Say whether the Envoys that are connected here hold all that is offered here."""
-        return all(each.newest for each in tell(self.replica.hub)[str(EDGE)].holdings)
+        told = tell_of(self.replica.hub, str(EDGE))
+        return told is not None and all(each.newest for each in told.holdings)
 
     @asynccontextmanager
     async def envoy(self, node: str) -> AsyncIterator[None]:

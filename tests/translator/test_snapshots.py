@@ -413,7 +413,6 @@ def test_a_resource_says_exactly_what_its_bytes_mention(world: World) -> None:
         for kind in (LISTENER, ROUTES, CLUSTER, SECRET, ENDPOINTS):
             messages = snapshot.of(kind).items()
             assert snapshot.said(kind, lambda each: set(each.targets)) == {n: targets(m) for n, m in messages}
-            assert snapshot.said(kind, lambda each: set(each.tables)) == {n: tables(m) for n, m in messages}
             assert snapshot.said(kind, lambda each: set(each.secrets)) == {
                 n: secrets(m)[0] for n, m in messages
             }

@@ -132,12 +132,10 @@ def _resource(built: listener_pb2.Listener, chains: tuple[Chain, ...], stands: S
     named |= {str(tls.proof.trust) for tls in ended if tls.proof}
     streams = {name for chain in chains if isinstance(chain.then, Streams) for name in targets(chain.then)}
     asked = {name for chain in chains for name in whom(chain.asked)}
-    tables = {str(chain.then) for chain in chains if isinstance(chain.then, Table)}
     return Resource(
         encode(built),
         targets=tuple(sorted(streams | asked | collectors(stands.telemetry))),
         secrets=tuple(sorted(named)),
-        tables=tuple(sorted(tables)),
     )
 
 

@@ -15,5 +15,4 @@ class Resource(Struct, frozen=True):
     body: bytes
     targets: tuple[str, ...] = ()  # clusters that a listener or a route table sends traffic to
     secrets: tuple[str, ...] = ()  # SDS names that a cluster or a listener mentions
-    tables: tuple[str, ...] = ()  # RDS names that a listener mentions
     endpoints: str | None = None  # the EDS name that a cluster takes its endpoints from

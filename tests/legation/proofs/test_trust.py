@@ -4,8 +4,10 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
+
 from legation.offline import translated
-from legation.proofs.trust import Trusted, as_json, read_trusted, trusted
+from legation.proofs.trust import Trusted, as_json, trusted
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from tests.pki import Authority, Issued
 from translator.rules.trust import Purpose
@@ -98,7 +100,7 @@ EVERYTHING = together(
 def found(tmp_path: Path) -> dict[tuple[str, Purpose], Trusted]:
     (tmp_path / "shop.yaml").write_text(EVERYTHING)
     world = translated([tmp_path]).world
-    told = read_trusted(as_json(trusted(world)))
+    told = msgspec.json.decode(as_json(trusted(world)), type=tuple[Trusted, ...])
     assert told == trusted(world)
     return {(each.name, each.purpose): each for each in told}
 

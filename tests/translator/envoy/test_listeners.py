@@ -90,16 +90,15 @@ def test_a_listener_stands_on_all_addresses_of_its_gateway_and_names_what_it_lea
         pay: pair(ROOT.issue(dns=["pay.example"], key="rsa2048")),
     }
     built = listeners(Plans(sites, certificates=certificates))
-    assert {name: (each.targets, each.secrets, each.tables) for name, each in built.items()} == {
-        "infra/edge:80": ((), (), ("infra/edge:80",)),
+    assert {name: (each.targets, each.secrets) for name, each in built.items()} == {
+        "infra/edge:80": ((), ()),
         "infra/edge:443": (
             ("legation/refused", "shop/a:8080/tcp", "shop/b:8080/tcp", "shop/c:8080/tcp"),
             ("certificate/shop/pay", "certificate/shop/web"),
-            ("infra/edge:443/shop.example",),
         ),
-        "infra/edge:5432": (("legation/refused", "shop/a:8080/tcp", "shop/b:8080/tcp"), (), ()),
-        "infra/edge:53/udp": (("legation/refused", "shop/a:8080/udp", "shop/b:8080/udp"), (), ()),
-        "infra/edge:5434": (("legation/refused",), (), ()),
+        "infra/edge:5432": (("legation/refused", "shop/a:8080/tcp", "shop/b:8080/tcp"), ()),
+        "infra/edge:53/udp": (("legation/refused", "shop/a:8080/udp", "shop/b:8080/udp"), ()),
+        "infra/edge:5434": (("legation/refused",), ()),
     }
 
 
