@@ -10,7 +10,6 @@ from pathlib import Path
 import structlog
 
 from legation.change import Stated
-from legation.deliveries import name_in
 from legation.engine import Engine, Surroundings, guard_by, opened
 from legation.files import Update, watch
 from legation.proofs.audit_log import AuditLog, appending
@@ -21,6 +20,7 @@ from legation.roots import system_roots
 from legation.settings import Settings
 from legation.standing import Overview
 from legation.workbench import Change, Outcome, Workbench
+from translator.names import Name
 from translator.rules.backend_tls import SYSTEM_ROOTS
 from translator.rules.gateways import BINDING, Binding
 from xds_server.service import Address, Terms, serving
@@ -129,7 +129,7 @@ class Everything:
             self._audit_log.take(outcome)
         if self._settings.envoy is not None:
             listening = (group for group, snapshot in outcome.snapshots.items() if snapshot.entries[LDS])
-            self._fleet.want({name_in(group) for group in listening})
+            self._fleet.want({Name.read(group) for group in listening})
         self._news.set()
 
     async def _open(self, doors: AsyncExitStack) -> None:

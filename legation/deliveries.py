@@ -125,7 +125,7 @@ class Deliveries:
             here |= {} if told is None else {group: told}
             if snapshot is None:
                 continue
-            found = together(name_in(group), snapshot, [*filter(None, (told,)), *others.about(group)])
+            found = together(Name.read(group), snapshot, [*filter(None, (told,)), *others.about(group)])
             if others.incomplete and isinstance(found, Heard) and found.acknowledged:
                 found = Unsure()
             news = self._difference(group, found, versions(snapshot))
@@ -134,13 +134,13 @@ class Deliveries:
 
     def _difference(self, group: str, found: Heard | Unsure, listeners: Mapping[str, str]) -> Heard | None:
         basis = self._bases.setdefault(group, Basis(None, listeners))
-        heard = _concluded(found, basis, name_in(group), listeners)
+        heard = _concluded(found, basis, Name.read(group), listeners)
         self._bases[group] = Basis(heard, listeners)
         return heard if (heard, listeners) != (basis.heard, basis.listeners) else None
 
     def _let_go(self, group: str) -> Heard:
         del self._bases[group]
-        return Heard(name_in(group))
+        return Heard(Name.read(group))
 
 
 def together(gateway: Name, snapshot: Snapshot, tellings: Sequence[Telling]) -> Heard | Unsure:
@@ -158,12 +158,6 @@ def together(gateway: Name, snapshot: Snapshot, tellings: Sequence[Telling]) -> 
         return Unsure()
     in_order = sorted(refusals, key=lambda each: (each.resource, each.words))
     return Heard(gateway, bool(held) and not lacking, tuple(in_order), present=bool(held))
-
-
-def name_in(group: str) -> Name:
-    """Read the Gateway's name out of the name that its Envoys give as their cluster."""
-    namespace, _, name = group.partition("/")
-    return Name(namespace, name)
 
 
 def delivery(heard: Heard, gateway: Gateway) -> Delivery:

@@ -13,6 +13,12 @@ class Name(NamedTuple):
         """As people write it: `shop/pay`, or `pay` where there is no namespace."""
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
+    @classmethod
+    def read(cls, written: str) -> "Name":
+        """Read a name that was written so, such as the one that a Gateway's Envoys give as their cluster."""
+        namespace, _, name = written.rpartition("/")
+        return cls(namespace, name)
+
 
 class Ref(NamedTuple):
     """An object of any kind, as messages and owners name it."""

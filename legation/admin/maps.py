@@ -14,7 +14,7 @@ from legation.admin.kept import Answer, Kept
 from legation.atlas.chart import Summary, chart, leads, summaries
 from legation.atlas.portraits import Said, portrait, said, search
 from legation.checks.findings import Finding, advice, in_order, read_findings
-from legation.deliveries import Heard, Unsure, name_in, together
+from legation.deliveries import Heard, Unsure, together
 from legation.peers import Others
 from legation.proofs.hops import as_json as audit_as_json
 from legation.proofs.hops import audited
@@ -240,8 +240,7 @@ def _soonest(found: Trusted) -> tuple[bool, bool, datetime, str]:
 
 
 def _gateway_ref(group: str) -> Ref:
-    namespace, _, name = group.partition("/")
-    return Ref("Gateway", Name(namespace, name))
+    return Ref("Gateway", Name.read(group))
 
 
 def _gateway_now(standing: Standing, summary: Summary) -> GatewayNow:
@@ -270,7 +269,7 @@ def _elsewhere(gateway: str, snapshots: Mapping[str, Snapshot], others: Others) 
     snapshot = snapshots.get(gateway)
     if snapshot is None:
         return Elsewhere(present=False, current=False, refused=())
-    match together(name_in(gateway), snapshot, others.about(gateway)):
+    match together(Name.read(gateway), snapshot, others.about(gateway)):
         case Heard(acknowledged=current, refusals=refused, present=present):
             told = tuple(RefusedElsewhere(each.resource, each.words) for each in refused)
             return Elsewhere(present, current, told)

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from legation.change import Put
-from legation.proofs.changes import HopChange, Proved
+from legation.proofs.changes import HopChange, Proved, owner_at
 from legation.proofs.hops import Hop
 from legation.turns import give_way
 from translator.envoy.proofs import Grade, Proof
@@ -224,7 +224,7 @@ def _strength(found: Proof, fingerprints: tuple[str, ...] = ()) -> Strength:
 def _word(*said: Proof) -> Ref | None:
     """Name the object that says what is proved, or said it last: a policy, or an XBackend of its own."""
     policy = next((each.policy for each in said if each.policy), "")
-    owner = _owner(said[0].backend)
+    owner = owner_at(said[0].backend)
     return _policy_ref(policy) if policy else owner if owner.kind == XBackend.__name__ else None
 
 
@@ -265,7 +265,7 @@ def _cause(world: World, hop: HopChange, touched: Touched) -> tuple[Cause, Abstr
     before, after = hop.before, hop.after
     said = after or before
     assert said is not None, f"{hop.cluster} neither was nor is"
-    owner = _owner(said.proof.backend)
+    owner = owner_at(said.proof.backend)
     objects = touched.objects.keys()
     if before is None or after is None:
         why = Cause.REACHED if before is None else Cause.NO_LONGER_REACHED
@@ -301,7 +301,7 @@ def _permitting(above: tuple[Ref, ...], owner: Ref) -> frozenset[Ref]:
 
 def _above(world: World, title: str) -> tuple[Ref, ...]:
     """Name a Gateway, its class, and the parameters of both."""
-    name = Name(*title.split("/", 1))
+    name = Name.read(title)
     itself = Ref("Gateway", name)
     if (gateway := world.standing(Gateway, name)) is None:
         return (itself,)
@@ -325,10 +325,4 @@ def _holders(world: World, policies: Iterable[Ref], owner: Ref) -> frozenset[Ref
 
 
 def _policy_ref(name: str) -> Ref:
-    return Ref("BackendTLSPolicy", Name(*name.split("/", 1)))
-
-
-def _owner(backend: str) -> Ref:
-    """Name the object of a backend: `shop/pay:8443`, `XBackend/shop/pay:8443`."""
-    *kind, namespace, name = backend.partition(":")[0].split("/")
-    return Ref(kind[0] if kind else "Service", Name(namespace, name))
+    return Ref("BackendTLSPolicy", Name.read(name))

@@ -100,7 +100,7 @@ class Follower:
         for gateway, moved in moves.items():
             self._follow(gateway, moved.get(CLUSTER, NOT_MOVED))
             if self._begun:
-                served = now.get(_name(gateway), {})
+                served = now.get(Name.read(gateway), {})
                 trusts = Trusts(moved.get(SECRET, NOT_MOVED), served.get(SECRET, {}), reading)
                 hops += _hops(gateway, self._affected(gateway, moved, served), trusts)
         self._begun = True
@@ -279,13 +279,15 @@ def place_of(cluster: str) -> str:
 def believer_of(cluster: str) -> Ref | None:
     """Say by whose word TLS is opened, or refused, at a cluster: a policy's, or an XBackend's own."""
     place, _, terms = cluster.partition("+")
-    *kind, namespace, backend = place.partition(":")[0].split("/")
     if not terms:
         return None
-    if kind == ["XBackend"]:
-        return Ref("XBackend", Name(namespace, backend))
-    return Ref("BackendTLSPolicy", Name(namespace, terms.partition("/")[0]))
+    owner = owner_at(place)
+    if owner.kind == "XBackend":
+        return owner
+    return Ref("BackendTLSPolicy", Name(owner.name.namespace, terms.partition("/")[0]))
 
 
-def _name(gateway: str) -> Name:
-    return Name(*gateway.split("/", 1))
+def owner_at(place: str) -> Ref:
+    """Name the object of a backend: `shop/pay:8443`, `XBackend/shop/pay:8443`."""
+    *kind, namespace, name = place.partition(":")[0].split("/")
+    return Ref(kind[0] if kind else "Service", Name(namespace, name))
