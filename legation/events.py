@@ -14,25 +14,23 @@ import structlog
 from msgspec import Struct
 
 from k8s_watch.answers import Failed, Item
-from k8s_watch.kind import Place
 from k8s_watch.writer import Happening, Missing, Writer
 from k8s_watch.writer import Outcome as Answer
 from legation.checks.findings import Fault, faults, in_words
 from legation.checks.table import EXPIRY, MISTAKE
+from legation.kinds import place
 from legation.proofs.changes import RootsChange
-from legation.proofs.trust_news import happening
+from legation.proofs.trust_news import ACTION, happening
 from legation.status_writer import Wrote
 from legation.telemetry.rations import Ration, Rations
 from legation.workbench import Outcome
 from legation.written_status import read_status
 from translator.names import Ref
-from translator.objects.kinds import KINDS
 from translator.rules.expiry import CONDITION as EXPIRING
 from translator.rules.expiry import told
 from translator.rules.gateways import CONTROLLER
 from translator.translate import Mistake
 
-ACTION = "Translate"
 RECOVERED = "Recovered"
 BUG = "InternalError"
 OF_A_NAMESPACE = Ration(at_once=25, every=10.0)
@@ -41,7 +39,6 @@ MOST_WAITING = 200  # while an API server does not answer
 UNLED = 30.0  # seconds: for how long nobody may have led
 SUMMARY = 30.0  # seconds between two lines about what was left out
 
-_KINDS = MappingProxyType({info.kind: info for info in KINDS})
 _NONE: Mapping[str, Mistake] = MappingProxyType({})
 
 
@@ -220,10 +217,8 @@ def _happening(wrote: Wrote, type_: str, reason: str, note: str) -> Happening:
 
 
 def _confession(what: str, mistake: Mistake, about: Ref) -> Happening:
-    info = _KINDS[about.kind]
-    place = Place(info.api_version(info.versions[0]), info.plural, *about.name)
     note = f"{what}: {in_words(mistake)} ({MISTAKE.remedy})"
-    return Happening(place, about.kind, "", "Warning", BUG, ACTION, note, once=True)
+    return Happening(place(about), about.kind, "", "Warning", BUG, ACTION, note, once=True)
 
 
 def _clock() -> float:

@@ -17,7 +17,7 @@ from legation.manifests import Loaded, Place, Problem, read_manifests
 from legation.turns import give_way
 from translator.names import Name, Ref
 from translator.objects.backend_tls_policy import BackendTLSPolicy
-from translator.objects.kinds import KINDS, Object, kind_of, name_of
+from translator.objects.kinds import KINDS, Object, name_of, ref_of
 from translator.objects.provenance import TracedMeta, written_in
 
 Key = tuple[type, Name]
@@ -43,7 +43,7 @@ class Reading(Struct, frozen=True):
         """Say whether a policy may be missing for this reason, and nothing stands in for it."""
         if problem.about is None:
             return self.mentions_policies
-        found = (Ref(kind_of(one.thing).kind, name_of(one.thing)) for one in self.loaded)
+        found = (ref_of(one.thing) for one in self.loaded)
         return problem.about.kind not in _HARMLESS and not any(_is_same(one, problem.about) for one in found)
 
 

@@ -17,7 +17,7 @@ from translator.objects.endpoint_slice import EndpointSlice
 from translator.objects.gateway import Gateway
 from translator.objects.gateway_class import GatewayClass
 from translator.objects.gateway_parameters import GatewayParameters
-from translator.objects.kinds import Object
+from translator.objects.kinds import Object, name_of
 from translator.objects.listener_set import ListenerSet
 from translator.objects.reference_grant import ReferenceGrant
 from translator.objects.references import GATEWAY_GROUP
@@ -81,7 +81,7 @@ def taken_away(before: Object | None, thing: Object | None) -> Keys:
         return NONE if is_alike(before, thing) else frozenset({_granted(before.metadata.namespace)})
     if before is None or (thing is not None and _parts(before) <= _parts(thing)):
         return NONE
-    return frozenset({(type(before), Name(before.metadata.namespace, before.metadata.name))})
+    return frozenset({(type(before), name_of(before))})
 
 
 def has_pods(thing: Object | None) -> bool:

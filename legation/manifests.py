@@ -15,7 +15,7 @@ from translator.objects.admission.admit import MOST_FINDINGS, admit
 from translator.objects.admission.compare import shortened
 from translator.objects.admission.finding import join
 from translator.objects.backend_tls_policy import BackendTLSPolicy
-from translator.objects.kinds import KINDS, LEGATION_GROUP, KindInfo, Object, find_kind, kind_of, name_of
+from translator.objects.kinds import KINDS, LEGATION_GROUP, KindInfo, Object, find_kind, ref_of
 from translator.objects.references import GATEWAY_GROUP
 from translator.objects.secret import Secret
 from translator.objects.x_backend import X_GROUP, X_UNHONOURED
@@ -118,7 +118,7 @@ def without_duplicates(loaded: Iterable[Loaded]) -> tuple[tuple[Loaded, ...], tu
     first: dict[Ref, Loaded] = {}
     problems = []
     for one in loaded:
-        about = Ref(kind_of(one.thing).kind, name_of(one.thing))
+        about = ref_of(one.thing)
         earlier = first.setdefault(about, one)
         if earlier is not one:
             problems.append(Problem(one.place, f"is there already, in {earlier.place}: remove one", about))

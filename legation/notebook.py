@@ -1,7 +1,6 @@
 """The statuses of a world without a cluster: kept in memory, as an API server would keep them."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 import msgspec
 from msgspec import Raw, Struct
@@ -10,12 +9,11 @@ from legation.alarm import Alarm
 from legation.statuses import Moment, merged
 from legation.turns import give_way
 from translator.names import Ref
-from translator.objects.kinds import KINDS, Object
+from translator.objects.kinds import BY_KIND, Object
 from translator.rules.status import Status
 from translator.world import World
 
 SAYING = "what {} says"
-_TYPES = MappingProxyType({info.kind: info.type for info in KINDS})
 
 
 class Judged(Struct, frozen=True, gc=False):
@@ -67,7 +65,7 @@ class Notebook:
         for ref in due:
             give_way()
             with self._alarm.guarding(SAYING, ref):
-                thing = world.get(_TYPES[ref.kind], ref.name)
+                thing = world.get(BY_KIND[ref.kind].type, ref.name)
                 if thing is not None and self._write(ref, thing, statuses[ref], now):
                     news.add(ref)
                 self._touched.remove(ref)  # unless it failed: then it is tried again

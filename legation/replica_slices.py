@@ -11,7 +11,7 @@ from k8s_watch.kind import Kind, ObjectName
 from legation.addresses import HostPort
 from legation.kinds import watched
 from translator.objects.endpoint_slice import EndpointSlice
-from translator.objects.kinds import KINDS
+from translator.objects.kinds import BY_KIND
 from translator.rules.endpoints import SERVICE_LABEL
 
 PORT = "xds"  # as the Service names it
@@ -19,8 +19,7 @@ PORT = "xds"  # as the Service names it
 
 def slices_of(service: str) -> Kind[EndpointSlice]:
     """Say which slices are watched."""
-    [info] = (each for each in KINDS if each.type is EndpointSlice)
-    kind = watched(info)
+    kind = watched(BY_KIND[EndpointSlice.__name__])
     return Kind(kind.group, kind.versions, kind.plural, EndpointSlice, selector=f"{SERVICE_LABEL}={service}")
 
 

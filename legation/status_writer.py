@@ -27,7 +27,7 @@ from legation.permissions import JUDGED
 from legation.spacing import Spacing
 from legation.statuses import Moment, merged
 from translator.names import Name, Ref
-from translator.objects.kinds import KINDS, Object
+from translator.objects.kinds import BY_KIND, Object
 from translator.rules.status import PolicyStatus, RouteStatus
 
 GATHER = 0.1  # seconds: what is judged twice within them is written once
@@ -35,7 +35,6 @@ AT_ONCE = 8  # writes at the same time
 NO_STATUS = b"{}"
 SILENCE = (RouteStatus(()), PolicyStatus(()))  # of what is none of our business
 
-_KINDS = MappingProxyType({info.kind: info for info in KINDS})
 _NOTHING: Mapping[Ref, Judged] = MappingProxyType({})
 
 
@@ -189,7 +188,7 @@ class StatusWriter:
             self._due.mark(ref, after)
 
     def _place(self, ref: Ref) -> Place:
-        info = _KINDS[ref.kind]
+        info = BY_KIND[ref.kind]
         return Place(self._api_version(info.type), info.plural, *ref.name)
 
 

@@ -5,11 +5,10 @@ from types import MappingProxyType
 
 import structlog
 
-from k8s_watch.kind import Place
 from k8s_watch.writer import Happening
+from legation.kinds import place
 from legation.proofs.changes import RootsChange
 from legation.turns import in_turns
-from translator.objects.kinds import KINDS
 from translator.rules.certificates import Anchor
 from translator.rules.creed import Basis
 from translator.verdict import listed
@@ -24,7 +23,6 @@ _OTHERS = MappingProxyType({
     Basis.ANYBODY: "whoever answers, where that is permitted",
     Basis.NOTHING: "nobody",
 })  # fmt: skip
-_KINDS = MappingProxyType({info.kind: info for info in KINDS})
 
 
 async def log(changes: Iterable[RootsChange]) -> None:
@@ -42,9 +40,8 @@ async def log(changes: Iterable[RootsChange]) -> None:
 
 def happening(change: RootsChange, *, once: bool = False) -> Happening:
     """Tell of a change in an Event of the object that trusts; once, where another may have told of it."""
-    info = _KINDS[change.owner.kind]
-    place = Place(info.api_version(info.versions[0]), info.plural, *change.owner.name)
-    return Happening(place, change.owner.kind, "", "Normal", REASON, ACTION, words(change), once=once)
+    owner = change.owner
+    return Happening(place(owner), owner.kind, "", "Normal", REASON, ACTION, words(change), once=once)
 
 
 def words(change: RootsChange) -> str:

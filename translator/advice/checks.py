@@ -5,7 +5,6 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from translator.names import Ref
-from translator.objects.kinds import Object, kind_of, name_of
 
 WITHOUT_EFFECT = "without effect"
 REMARK = "served with a remark"
@@ -27,8 +26,3 @@ class Advice(NamedTuple):
     about: Ref
     field: str
     message: str
-
-
-def ref_of(thing: Object) -> Ref:
-    """Name an object with its kind."""
-    return Ref(kind_of(thing).kind, name_of(thing))

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from types import MappingProxyType
 
-from translator.advice.checks import REMARK, WITHOUT_EFFECT, Advice, Check, ref_of
-from translator.objects.kinds import KINDS, LEGATION_GROUP, KindInfo, Object
+from translator.advice.checks import REMARK, WITHOUT_EFFECT, Advice, Check
+from translator.objects.kinds import KINDS, LEGATION_GROUP, KindInfo, Object, ref_of
 from translator.objects.references import GATEWAY_GROUP
 from translator.objects.service import Service
 from translator.objects.x_backend import X_GROUP
@@ -40,9 +40,9 @@ def words(world: World) -> Iterator[Advice]:
 
 
 def _of(info: KindInfo, thing: Object) -> Iterator[Advice]:
-    newest = info.api_version(info.versions[0])
-    if thing.api_version != newest:
-        yield Advice(OLD_VERSION, ref_of(thing), "apiVersion", f"{thing.api_version}: now it is {newest}")
+    if thing.api_version != info.newest:
+        message = f"{thing.api_version}: now it is {info.newest}"
+        yield Advice(OLD_VERSION, ref_of(thing), "apiVersion", message)
     known = READ.get(info.kind, ())
     for key in sorted(thing.metadata.annotations):
         if key.startswith(PREFIX) and key not in known:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from translator.names import Name
+from translator.names import Name, Ref
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.cluster_trust_bundle import ClusterTrustBundle
 from translator.objects.config_map import ConfigMap
@@ -69,6 +69,11 @@ class KindInfo(NamedTuple):
         """Join group and version as manifests write them."""
         return f"{self.group}/{version}" if self.group else version
 
+    @property
+    def newest(self) -> str:
+        """The same with the version that is preferred."""
+        return self.api_version(self.versions[0])
+
 
 LEGATION_GROUP = "legation.dev"
 
@@ -100,7 +105,7 @@ KINDS = (
     KindInfo(Namespace, "", ("v1",), "namespaces", namespaced=False),
 )
 
-_BY_TYPE = MappingProxyType({info.type: info for info in KINDS})
+BY_KIND = MappingProxyType({info.kind: info for info in KINDS})
 _BY_NAME = MappingProxyType(
     {(info.api_version(version), info.kind): info for info in KINDS for version in info.versions}
 )
@@ -108,7 +113,7 @@ _BY_NAME = MappingProxyType(
 
 def kind_of(thing: Object) -> KindInfo:
     """Say what the API calls the kind of an object."""
-    return _BY_TYPE[type(thing)]
+    return BY_KIND[type(thing).__name__]
 
 
 def find_kind(api_version: str, kind: str) -> KindInfo | None:
@@ -119,6 +124,11 @@ def find_kind(api_version: str, kind: str) -> KindInfo | None:
 def name_of(thing: Object) -> Name:
     """Name an object by its namespace and name."""
     return Name(thing.metadata.namespace, thing.metadata.name)
+
+
+def ref_of(thing: Object) -> Ref:
+    """Name an object with its kind."""
+    return Ref(type(thing).__name__, name_of(thing))
 
 
 def as_manifest(thing: Object) -> dict[str, object]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from translator.memo import query, steady
 from translator.names import Name, Ref
 from translator.objects.gateway import Gateway
-from translator.objects.kinds import Object
+from translator.objects.kinds import Object, name_of
 from translator.objects.listener_set import ListenerSet
 from translator.objects.listeners import Listener
 from translator.objects.namespace import Namespace
@@ -121,7 +121,7 @@ def joining(world: World, gateway: Name) -> tuple[Name, ...]:
     room = MOST_LISTENERS - len(world.must(Gateway, gateway).spec.listeners)
     found = []
     for one in sorted(world.where(SETS_BY_GATEWAY, gateway), key=age):
-        name = Name(one.metadata.namespace, one.metadata.name)
+        name = name_of(one)
         if len(one.spec.listeners) <= room and barred(world, name) is None:
             room -= len(one.spec.listeners)
             found.append(name)
