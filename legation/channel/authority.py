@@ -76,10 +76,10 @@ def proxy_of(gateway: Name, since: datetime | None = None) -> Subject:
     return Subject(frozenset({uri}), "client", since)
 
 
-def make_root(lifetime: Lifetime) -> Credential:
+def make_root(lifetime: Lifetime, title: str = "legation authority") -> Credential:
     """Make a root with a key of its own."""
     key = ec.generate_private_key(ec.SECP256R1())
-    name = _named("legation authority")
+    name = _named(title)
     built = _begun(name, key.public_key(), lifetime).issuer_name(name)
     built = built.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
     return _finished(built.add_extension(_signs_certificates(), critical=True), key, key)
@@ -87,10 +87,8 @@ def make_root(lifetime: Lifetime) -> Credential:
 
 def issue(root: Credential, subject: Subject, lifetime: Lifetime) -> Credential:
     """Make a key for somebody, and have a root vouch for it."""
-    by, key = (
-        x509.load_pem_x509_certificate(root.certificate.encode()),
-        ec.generate_private_key(ec.SECP256R1()),
-    )
+    by = x509.load_pem_x509_certificate(root.certificate.encode())
+    key = ec.generate_private_key(ec.SECP256R1())
     usage = x509.ExtendedKeyUsage([SHOWN_AS[subject.side]])
     identifier = x509.AuthorityKeyIdentifier.from_issuer_public_key(_key(root.key).public_key())
     built = (

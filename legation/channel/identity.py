@@ -6,12 +6,8 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding
-from cryptography.x509.oid import NameOID
 
-from legation.channel.authority import SKEW
+from legation.channel.authority import SKEW, Lifetime, make_root
 from legation.settings import ServerFiles
 from xds_server.admission import Node, Peer, Refusal, claimed_group
 from xds_server.service import Proof
@@ -62,21 +58,8 @@ def proven_group(node: Node, peer: Peer) -> str | Refusal:
 
 def nobodys_root() -> str:
     """Make a root whose key nobody has: who trusts it alone fails every handshake."""
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "nobody")])
-    key = ec.generate_private_key(ec.SECP256R1())
     now = datetime.now(UTC)
-    built = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now)
-        .not_valid_after(now + timedelta(days=3650))
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    return built.public_bytes(Encoding.PEM).decode()
+    return make_root(Lifetime(now, now + timedelta(days=3650)), "nobody").certificate
 
 
 def issued_at(peer: Peer) -> datetime | None:
