@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from legation.atlas.landscape import Destination, Proving, Thing, thing
+from legation.atlas.landscape import Destination, Proving, thing
 from legation.in_words import name_proved, proved
 from translator.envoy.proofs import Grade
 from translator.envoy.secrets import trust_name
@@ -38,6 +38,7 @@ def destination(world: World, gateway: Name, backend: Backend) -> Destination:
 def _proving(world: World, reached: Hop) -> Proving:
     """Say what is proved, by the same verdicts that the cluster is built from."""
     backend, own, barred = reached
+    decider = thing(backend.decided_by) if backend.decided_by else None
     tls = barred or due(world, backend)
     if isinstance(tls, UpstreamTls) and isinstance(own, Refused):
         tls = own
@@ -47,14 +48,12 @@ def _proving(world: World, reached: Hop) -> Proving:
         case None:
             return Proving(Grade.CLEARTEXT, "plaintext")
         case Refused(reason, message):
-            return Proving(
-                Grade.REFUSED, f"always fails: {reason}: {message}", _decides(backend), refusal=tls
-            )
+            return Proving(Grade.REFUSED, f"always fails: {reason}: {message}", decider, refusal=tls)
         case UpstreamTls():
             return Proving(
                 grade=_grade(tls),
                 words=f"TLS to {tls.sni}, proving {proved(tls)}",
-                decided_by=_decides(backend),
+                decided_by=decider,
                 server_name=tls.sni,
                 names=tuple(map(name_proved, tls.names)),
                 roots=SYSTEM_ROOTS if isinstance(tls.trust, SystemRoots) else trust_name(tls.trust) or "",
@@ -64,17 +63,9 @@ def _proving(world: World, reached: Hop) -> Proving:
             )
 
 
-def _decides(backend: Backend) -> Thing | None:
-    """Name the object that asks for TLS."""
-    if backend.policy is not None:
-        return thing(Ref("BackendTLSPolicy", backend.policy))
-    return thing(backend.port.owner) if backend.own_tls else None
-
-
 def _expires(world: World, backend: Backend) -> datetime | None:
     """Say when the first of the certificates ends that prove a backend."""
-    decides = _decides(backend)
-    found = trust(world, decides.ref) if decides else ()
+    found = trust(world, backend.decided_by) if backend.decided_by else ()
     proving = (each for each in found if each.purpose is Purpose.PROVES_BACKENDS)
     return min((dated.anchor.until for each in proving for dated in each.certificates), default=None)
 

@@ -44,6 +44,13 @@ class Backend(NamedTuple):
     by_name: bool = False  # it is found by a DNS name, where a Gateway may lead to such
     weakness: Weakness | None = None  # what it leaves out of the proof
 
+    @property
+    def decided_by(self) -> Ref | None:
+        """The object that says what TLS must prove there; None where nobody asks for any."""
+        if self.policy is not None:
+            return Ref("BackendTLSPolicy", self.policy)
+        return self.port.owner if self.own_tls else None
+
     def __str__(self) -> str:
         """Name the cluster by what it is: a plaintext cluster and a TLS cluster never share a name."""
         evident = self.protocol in (Protocol.HTTP, Protocol.UDP)  # the port of a datagram says so already

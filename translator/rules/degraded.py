@@ -9,7 +9,6 @@ from typing import NamedTuple
 from translator.memo import query
 from translator.names import Name, Ref, ServicePort
 from translator.rules.backend_tls import UpstreamTls
-from translator.rules.backends import Backend
 from translator.rules.hops import due
 from translator.rules.insecure_verification import Weakness
 from translator.rules.needs import needs
@@ -47,19 +46,13 @@ class Degraded(NamedTuple):
 @query
 def degraded(world: World, gateway: Name) -> tuple[Degraded, ...]:
     """Return where a Gateway's Envoys verify less, as it was asked for and permitted."""
-    weak = [
-        each.backend for each in needs(world, gateway).hops if not each.forbidden and each.backend.weakness
-    ]
+    permitted = [each.backend for each in needs(world, gateway).hops if not each.forbidden]
     found = {
-        Degraded(each.port, _asker(each), each.weakness, bool(tls.pins))
-        for each in weak
-        if each.weakness and isinstance(tls := due(world, each), UpstreamTls)
+        Degraded(each.port, by, each.weakness, bool(tls.pins))
+        for each in permitted
+        if each.weakness and (by := each.decided_by) and isinstance(tls := due(world, each), UpstreamTls)
     }
     return tuple(sorted(found, key=lambda each: (each.by, each.port)))
-
-
-def _asker(backend: Backend) -> Ref:
-    return Ref("BackendTLSPolicy", backend.policy) if backend.policy else backend.port.owner
 
 
 def told_of(found: Sequence[Degraded], by: Ref | None = None) -> tuple[Condition, ...]:
@@ -67,9 +60,6 @@ def told_of(found: Sequence[Degraded], by: Ref | None = None) -> tuple[Condition
     told = [each for each in found if by in (None, each.by)]
     if not told:
         return ()
-    gravest = Weakness.UNVERIFIED if any(_is_unverified(each) for each in told) else Weakness.ANY_NAME
+    weaknesses = {each.weakness for each in told}
+    gravest = Weakness.UNVERIFIED if Weakness.UNVERIFIED in weaknesses else Weakness.ANY_NAME
     return (holds(CONDITION, _REASONS[gravest], listed([str(each) for each in told])),)
-
-
-def _is_unverified(each: Degraded) -> bool:
-    return each.weakness is Weakness.UNVERIFIED

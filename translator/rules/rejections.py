@@ -34,9 +34,5 @@ def makers(world: World, gateway: Name, resource: str, is_endpoints: bool) -> tu
 
 def _makers(world: World, gateway: Name, backend: Backend, *, is_endpoints: bool) -> Iterator[Ref]:
     """Name who says how a backend is reached, or else who leads there; endpoints are its own."""
-    if is_endpoints or backend.own_tls:
-        yield backend.port.owner
-    elif backend.policy is not None:
-        yield Ref("BackendTLSPolicy", backend.policy)
-    else:
-        yield from [*routes_to(world, backend.port, gateway)] or [backend.port.owner]
+    by = backend.port.owner if is_endpoints else backend.decided_by
+    yield from [by] if by else [*routes_to(world, backend.port, gateway)] or [backend.port.owner]

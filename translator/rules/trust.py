@@ -84,10 +84,8 @@ def trust(world: World, owner: Ref) -> tuple[Trust, ...]:
 @query
 def believed(world: World, gateway: Name) -> frozenset[Ref]:
     """Name the policies and XBackends by whose words a Gateway's Envoys open TLS to backends."""
-    opened = (each.backend for each in openings(world, needs(world, gateway).hops))
-    return frozenset(
-        Ref("BackendTLSPolicy", each.policy) if each.policy else each.port.owner for each in opened
-    )
+    opened = openings(world, needs(world, gateway).hops)
+    return frozenset(owner for each in opened if (owner := each.backend.decided_by))
 
 
 def _proving(world: World, owner: Ref, wording: Wording) -> Trust:
