@@ -3,6 +3,7 @@
 import asyncio
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from time import monotonic
 from types import MappingProxyType
 
@@ -21,6 +22,7 @@ from legation.turns import give_way, pieces
 from legation.workbench import Outcome
 from legation.written_status import Condition, Listener, read_status
 from translator.names import Name, Ref
+from translator.rules.attachment import ROUTES
 from translator.rules.gateways import CONTROLLER
 from xds_server.hub import Connected, Hub
 from xds_server.report import Rejected
@@ -28,7 +30,6 @@ from xds_server.snapshot import CDS, LDS
 
 Counters = Mapping[Name, Mapping[str, int]]  # Envoy's own, by Gateway
 NOTHING_COUNTED: Counters = MappingProxyType({})
-ROUTES = frozenset({"HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute"})
 POLICIES = frozenset({"BackendTLSPolicy"})
 
 
@@ -52,14 +53,6 @@ class Envoy(Struct, frozen=True, gc=False, rename="camel"):
     replica: str = ""  # to which it is connected, where several were asked
 
 
-class Process(Struct, frozen=True, rename="camel"):
-    """An Envoy process that runs here."""
-
-    pid: int | None
-    starts: int
-    last_exit: str = ""
-
-
 class Gateway(Struct, frozen=True, rename="camel"):
     """A Gateway of ours."""
 
@@ -70,7 +63,7 @@ class Gateway(Struct, frozen=True, rename="camel"):
     listeners: tuple[Listener, ...]
     envoys: tuple[Envoy, ...] = ()
     handshakes: tuple[Handshakes, ...] = ()  # with backends, since its Envoy was started here
-    process: Process | None = None
+    process: Proxy | None = None
 
     @property
     def programmed(self) -> Condition | None:
@@ -175,11 +168,11 @@ class Standing:
         names: dict[str, list[Name]] = {}
         for ref in self.outcome.statuses:
             names.setdefault(ref.kind, []).append(ref.name)
-        routes, policies = self._attached(names, ROUTES), self._attached(names, POLICIES)
+        routes, policies = self._attached(names, ROUTES.keys()), self._attached(names, POLICIES)
         gateways, stale = self.gateways(counters, envoys), self.stale()
         return Overview(RELEASE, self.ready, gateways, routes, policies, self.found(), stale)
 
-    def _attached(self, names: Mapping[str, list[Name]], kinds: frozenset[str]) -> tuple[Attached, ...]:
+    def _attached(self, names: Mapping[str, list[Name]], kinds: AbstractSet[str]) -> tuple[Attached, ...]:
         refs = (Ref(kind, name) for kind in sorted(names.keys() & kinds) for name in sorted(names[kind]))
         return tuple(_attached(ref, self.outcome.statuses[ref]) for ref in refs)
 
@@ -199,7 +192,7 @@ class Standing:
             conditions=status.conditions,
             listeners=status.listeners,
             envoys=tuple(self._envoy(each) for each in envoys if each.envoy.group == group),
-            process=Process(proxy.pid, proxy.starts, proxy.last_exit) if proxy else None,
+            process=proxy,
         )
 
     def _bound(self, group: str, addresses: tuple[str, ...]) -> Iterable[str]:

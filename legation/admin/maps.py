@@ -21,7 +21,8 @@ from legation.proofs.hops import audited
 from legation.proofs.trust import Trusted, trusted
 from legation.proofs.trust import as_json as trust_as_json
 from legation.proxies.handshakes import Handshakes
-from legation.standing import Counters, Envoy, LastNack, Process, Standing
+from legation.proxies.local import Proxy
+from legation.standing import Counters, Envoy, LastNack, Standing
 from legation.telling import RELEASE
 from legation.turns import aside
 from translator.advice.everything import ASKED, answered
@@ -91,7 +92,7 @@ class EnvoysOf(Struct, frozen=True, rename="camel"):
     gateway: str
     bound: tuple[str, ...]
     envoys: tuple[EnvoyNow, ...]
-    process: Process | None
+    process: Proxy | None
     handshakes: tuple[Handshakes, ...]
     elsewhere: Elsewhere
 

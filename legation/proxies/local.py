@@ -21,7 +21,7 @@ SETTLED = 10.0  # seconds; who lives this long did not crash from the start
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0  # between two starts
 
 
-class Proxy(Struct, frozen=True):
+class Proxy(Struct, frozen=True, rename="camel"):
     """One Envoy as it stands; without a process while it waits to be started again."""
 
     pid: int | None

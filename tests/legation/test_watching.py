@@ -11,7 +11,8 @@ from legation.checks.findings import Finding
 from legation.cli.drawing import drawn, sections
 from legation.cli.sections import NOTICED_FOR, Changes, Row, Section, Sections, signs
 from legation.cli.watching import Lines, Look
-from legation.standing import Overview, Process
+from legation.proxies.local import Proxy
+from legation.standing import Overview
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
 from tests.legation.test_admin import standing_of
 
@@ -79,10 +80,10 @@ def test_what_waits_for_an_envoy_is_not_shown_as_done() -> None:
 
 def test_an_envoy_that_keeps_ending_is_shown_as_no_process_and_with_how_it_ended() -> None:
     [edge] = overview_of(SHOP).gateways
-    gone = replace(edge, envoys=(), process=Process(None, 3, "ended with code 1"))
+    gone = replace(edge, envoys=(), process=Proxy(None, 3, "ended with code 1"))
     shown = on_screen(replace(overview_of(SHOP), gateways=(gone,)), 120)
     assert re.search(r"infra/edge +no process +no +ended with code 1", shown), shown
-    there = replace(gone, process=Process(4711, 1, ""))
+    there = replace(gone, process=Proxy(4711, 1, ""))
     assert re.search(
         r"infra/edge +process 4711 +no", on_screen(replace(overview_of(SHOP), gateways=(there,)), 120)
     )
