@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import msgspec
 from msgspec import Raw, Struct
 
+from legation.written_status import OWN_PREFIX
 from translator.rules.gateways import CONTROLLER
 from translator.rules.status import (
     Address,
@@ -24,7 +25,6 @@ from translator.rules.status import (
 )
 from translator.verdict import Condition
 
-OWN_PREFIX = "legation.dev/"
 OWN_TYPES = frozenset({
     "Accepted",
     "AddressesAssigned",

@@ -21,10 +21,9 @@ from k8s_watch.api_server import ApiServer, Call, Load, NoAccessError, RequestEr
 from k8s_watch.kind import Place
 from legation.answers import FROM_NO_PAGE, Answers, Told, UnansweredError
 from legation.checks.findings import Finding
-from legation.checks.of_cluster import of_cluster
+from legation.checks.of_cluster import OURS, of_cluster
 from legation.disk import stamp_of
 
-OURS = "app.kubernetes.io/name=legation"
 PORT = "admin"
 CONNECT, TOTAL = 5.0, 20.0  # seconds
 IN_A_POD, KUBECTLS = "KUBERNETES_SERVICE_HOST", "~/.kube/config"

@@ -20,9 +20,9 @@ from envoy_data_plane.envoy.extensions.transport_sockets.tls.v3 import (
 )
 
 from legation.addresses import ClientFiles, WatchedFiles
+from xds_server.snapshot import SDS
 
 IDENTITY, ROOTS = "legation-identity", "legation-roots"
-SECRET_TYPE = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret"  # noqa: S105  a type's name
 
 
 def watched(files: WatchedFiles, name: str) -> SdsSecretConfig:
@@ -51,7 +51,7 @@ def watched_secrets(files: ClientFiles) -> dict[str, dict[str, object]]:
 
 def _answer(secret: Secret) -> dict[str, object]:
     """Write what a discovery service would answer."""
-    return {"version_info": "1", "resources": [{"@type": SECRET_TYPE, **secret.to_dict()}]}
+    return {"version_info": "1", "resources": [{"@type": SDS, **secret.to_dict()}]}
 
 
 def _file(path: Path) -> DataSource:

@@ -19,13 +19,10 @@ from legation.atlas.landscape import (
     Way,
 )
 from legation.atlas.survey import entries, survey, tables
-from legation.proofs.hops import WEAK
-from translator.envoy.proofs import Grade
+from legation.proofs.hops import BARE, WEAK
 from translator.rules.gateways import ours
 from translator.rules.tables import Table, hostnames
 from translator.world import World
-
-BARE = frozenset({Grade.CLEARTEXT, Grade.RELAYED})
 
 
 def trees(world: World) -> Iterable[Tree]:

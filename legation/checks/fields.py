@@ -4,6 +4,7 @@ import re
 from types import MappingProxyType
 
 from legation.written_status import Condition
+from translator.rules.attachment import ROUTES
 
 _FIRST = re.compile(r"(?:Dropped Rule: )?([a-z]\w*(?:\.\w+|\[\d+\])*): ")
 _OF_A_LISTENER = MappingProxyType({
@@ -57,7 +58,6 @@ _BY_REASON = MappingProxyType({
     ("XBackend", "InvalidKind"): _OWN_AUTHORITIES,
     ("XBackend", "NoValidCACertificate"): _OWN_AUTHORITIES,
 })  # fmt: skip
-_ROUTES = frozenset({"HTTPRoute", "GRPCRoute", "TLSRoute", "TCPRoute", "UDPRoute"})
 
 
 def field_of(kind: str, condition: Condition, listener: int | None = None) -> str:
@@ -80,7 +80,7 @@ def field_of(kind: str, condition: Condition, listener: int | None = None) -> st
 
 def _below(kind: str, first: str) -> str:
     """Return the whole path of what a message begins with."""
-    if kind in _ROUTES:
+    if kind in ROUTES:
         return f"spec.{first}" if first.startswith("rules[") else "spec.rules"
     return first if first.startswith("spec.") else f"{_ABOVE[kind]}.{first}" if kind in _ABOVE else ""
 

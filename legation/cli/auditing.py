@@ -16,12 +16,11 @@ from legation.cli.drawing import print_findings
 from legation.cli.sections import columns
 from legation.cli.terminal import fail, out
 from legation.cli.whom import Whom
-from legation.proofs.hops import WEAK, Hop, audited, read_hops
+from legation.proofs.hops import BARE, WEAK, Hop, audited, read_hops
 from legation.proofs.hops import as_json as audit_as_json
 from translator.envoy.proofs import Grade
 
 FOUND = 2
-BARE = frozenset({Grade.CLEARTEXT, Grade.RELAYED})
 
 
 def translated(paths: Sequence[Path]) -> tuple[Hop, ...]:

@@ -13,6 +13,7 @@ from translator.envoy.proofs import WORST_FIRST, Grade, Proof, is_weak, proof
 from xds_server.snapshot import CDS, Snapshot
 
 WEAK = frozenset({Grade.UNVERIFIED, Grade.ANY_NAME})
+BARE = frozenset({Grade.CLEARTEXT, Grade.RELAYED})
 _BY_GRADE = MappingProxyType({
     Grade.CLEARTEXT: "cleartext: no policy asks for TLS",
     Grade.RELAYED: "as clients send it: no policy asks for TLS",
