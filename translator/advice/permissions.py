@@ -16,7 +16,7 @@ from translator.objects.grpc_route import GRPCBackendRef, GRPCRoute
 from translator.objects.http_route import HTTPBackendRef, HTTPRoute
 from translator.objects.kinds import Object, kind_of
 from translator.objects.listener_set import ListenerSet
-from translator.objects.reference_grant import ReferenceGrant, ReferenceGrantFrom, ReferenceGrantTo
+from translator.objects.reference_grant import ReferenceGrant
 from translator.objects.references import (
     BackendObjectReference,
     BackendRef,
@@ -27,7 +27,7 @@ from translator.objects.tcp_route import TCPRoute
 from translator.objects.tls_route import TLSRoute
 from translator.objects.udp_route import UDPRoute
 from translator.objects.x_backend import XBackend
-from translator.rules.grants import Pointee, Pointer
+from translator.rules.grants import Pointee, Pointer, comes_from, leads_to
 from translator.world import World
 
 GRANT_UNUSED = Check(
@@ -78,7 +78,7 @@ def grants(world: World) -> Iterator[Advice]:
             for each in here
             for source in spec.from_
             for to in spec.to
-            if _comes(each.pointer, source) and _leads(each.pointee, to)
+            if comes_from(each.pointer, source) and leads_to(each.pointee, to)
         ]
         if not used:
             yield Advice(GRANT_UNUSED, about, "", "no reference needs it")
@@ -132,11 +132,3 @@ def _deep(kind: type[Struct]) -> tuple[str, ...]:
         if each.encode_name in shape.fields
         and isinstance(shape.fields[each.encode_name].shape, RecordShape | ListShape)
     )
-
-
-def _comes(pointer: Pointer, source: ReferenceGrantFrom) -> bool:
-    return (source.group, source.kind, source.namespace) == pointer
-
-
-def _leads(pointee: Pointee, to: ReferenceGrantTo) -> bool:
-    return (to.group, to.kind) == pointee[:2] and to.name in (None, pointee.name.name)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from translator.memo import query
 from translator.names import Name
-from translator.objects.reference_grant import ReferenceGrant
+from translator.objects.reference_grant import ReferenceGrant, ReferenceGrantFrom, ReferenceGrantTo
 from translator.world import Index, World
 
 
@@ -41,10 +41,17 @@ def _granted(world: World, pointer: Pointer, pointee: Pointee) -> bool:
 def permits(grants: Iterable[ReferenceGrant], pointer: Pointer, pointee: Pointee) -> bool:
     """Say whether a reference may be followed by the grants that its target's namespace gives."""
     return pointer.namespace == pointee.name.namespace or any(
-        any((source.group, source.kind, source.namespace) == pointer for source in grant.spec.from_)
-        and any(
-            (to.group, to.kind) == pointee[:2] and to.name in (None, pointee.name.name)
-            for to in grant.spec.to
-        )
+        any(comes_from(pointer, source) for source in grant.spec.from_)
+        and any(leads_to(pointee, to) for to in grant.spec.to)
         for grant in grants
     )
+
+
+def comes_from(pointer: Pointer, source: ReferenceGrantFrom) -> bool:
+    """Say whether an entry of a grant is for references of an object."""
+    return (source.group, source.kind, source.namespace) == pointer
+
+
+def leads_to(pointee: Pointee, to: ReferenceGrantTo) -> bool:
+    """Say whether an entry of a grant is for references to an object."""
+    return (to.group, to.kind) == pointee[:2] and to.name in (None, pointee.name.name)
