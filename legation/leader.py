@@ -5,7 +5,7 @@ letting go of the Lease, and starts tasks that nobody waits for; so this one is 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import UTC, datetime
 
@@ -15,6 +15,8 @@ from k8s_watch.answers import Failed, Item
 from k8s_watch.kind import Place
 from k8s_watch.writer import Missing, Outcome, Unchanged, Writer, Written
 from legation.lease import DURATION, RENEW_WITHIN, RETRY, Seen, first, held, released, seen
+
+Duty = Callable[[], Coroutine[None, None, None]]
 
 GOODBYE = 3.0  # seconds for letting go at the end
 
@@ -32,7 +34,7 @@ class Leader:
         self._log = structlog.get_logger().bind(lease=f"{place.namespace}/{place.name}")
         self.leads = False
 
-    async def run(self, duty: Callable[[], Awaitable[None]]) -> None:
+    async def run(self, duty: Duty) -> None:
         """Do what is due whenever we hold the Lease, until cancelled; then let go of it."""
         try:
             while True:
@@ -49,13 +51,13 @@ class Leader:
                 return
             await asyncio.sleep(RETRY)
 
-    async def _lead(self, duty: Callable[[], Awaitable[None]]) -> None:
+    async def _lead(self, duty: Duty) -> None:
         """Do it for as long as the Lease is renewed in time."""
         self._log.info("leads", candidate=self._candidate)
         self.leads = True
         try:
             async with asyncio.TaskGroup() as tasks:
-                doing = tasks.create_task(_do(duty))
+                doing = tasks.create_task(duty())
                 await self._renew()
                 doing.cancel()
         finally:
@@ -116,10 +118,6 @@ class Leader:
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
-
-
-async def _do(duty: Callable[[], Awaitable[None]]) -> None:
-    await duty()
 
 
 def _time() -> str:
