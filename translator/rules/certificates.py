@@ -163,8 +163,10 @@ def own_certificate(world: World, secret: Name) -> KeyPair | Refused:
 def server_certificate(world: World, secret: Name) -> KeyPair | Refused:
     """Return the same if Envoy can show it to clients, for whom it must name somebody."""
     served = _served(world, secret)
-    if isinstance(served, Refused) or served.is_named:
-        return served if isinstance(served, Refused) else served.pair
+    if isinstance(served, Refused):
+        return served
+    if served.is_named:
+        return served.pair
     wrong = "it names nobody: issue it with the hostnames that it is for"
     return Refused(
         "InvalidCertificateRef", f"Secret {secret} has a certificate that Envoy cannot show: {wrong}"
@@ -364,7 +366,7 @@ def _judged(number: int, certificate: x509.Certificate) -> _Read:
         since=certificate.not_valid_before_utc,
         until=certificate.not_valid_after_utc,
         authority=authority,
-        pem=_pem(certificate),
+        pem=certificate.public_bytes(Encoding.PEM).decode(),
         fingerprint=certificate.fingerprint(SHA256()).hex(),
     )
     return _Read(certificate, anchor, authority or certificate.subject == certificate.issuer)
@@ -391,10 +393,6 @@ def _may_sign(certificate: x509.Certificate) -> bool:
     values = [extension.value for extension in certificate.extensions]
     authority = any(isinstance(each, x509.BasicConstraints) and each.ca for each in values)
     return authority and all(each.key_cert_sign for each in values if isinstance(each, x509.KeyUsage))
-
-
-def _pem(certificate: x509.Certificate) -> str:
-    return certificate.public_bytes(Encoding.PEM).decode()
 
 
 def _link(certificate: x509.Certificate) -> Link:
