@@ -123,8 +123,8 @@ class Cluster:
     def _pick(self, kind: type, fetcher: Fetcher[Object]) -> None:
         """Have read what is wanted of a kind, if that is something else than before."""
         wishes = self._intake.wishes
-        if altered := wishes.altered(kind):
-            wanted, anew = wishes.of(kind), altered
+        if anew := wishes.altered(kind):
+            wanted = wishes.of(kind)
             fetcher.want({ObjectName(*name) for name in wanted}, {ObjectName(*name) for name in anew})
 
     async def _hand_on(self) -> None:

@@ -206,8 +206,8 @@ class Keeper:
     def _forget(self, gateway: Name) -> None:
         """Let go of a Gateway; what was made for it goes with it, by its owner reference."""
         self._due.forget(gateway)
-        for each in (self._identities, self._failures):
-            each.pop(gateway, None)
+        self._identities.pop(gateway, None)
+        self._failures.pop(gateway, None)
         self._written.pop(gateway, None)
         self._gateways.pop(proxy_name(gateway), None)
 

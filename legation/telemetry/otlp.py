@@ -57,7 +57,8 @@ class Exporter:
         """Give what proves the collector, once it can be read; until then nothing is sent."""
         while True:
             try:
-                return _trust(self._settings)
+                roots = self._settings.roots
+                return ssl.create_default_context(cafile=roots) if roots else True
             except OSError as error:
                 self._complain(f"{self._settings.roots} cannot be trusted: {error.strerror or error}")
             await asyncio.sleep(GATHER)
@@ -92,10 +93,6 @@ def message(spans: Iterable[Span], resource: Mapping[str, str], epoch: float) ->
     part.instrumentation_library.name = "legation"
     part.spans.extend(_span(span, epoch) for span in spans)
     return bytes(request.SerializeToString())
-
-
-def _trust(settings: Traces) -> ssl.SSLContext | bool:
-    return ssl.create_default_context(cafile=settings.roots) if settings.roots else True
 
 
 def _span(span: Span, epoch: float) -> object:
