@@ -177,11 +177,8 @@ def _parents(route: Route) -> Iterator[Key]:
 def _above(thing: Above) -> Iterator[Key]:
     """Name what decides about an object."""
     match thing:
-        case Gateway():
-            yield from ((GatewayParameters, name) for name in referred(thing, None))
-        case GatewayClass():
-            if ref := thing.spec.parameters_ref:
-                yield GatewayParameters, Name(ref.namespace or "", ref.name)
+        case Gateway() | GatewayClass():
+            yield from ((GatewayParameters, name) for name in referred(thing))
         case ListenerSet():
             parent = thing.spec.parent_ref
             yield Gateway, Name(parent.namespace or thing.metadata.namespace, parent.name)

@@ -16,7 +16,7 @@ from translator.rules.degraded import degraded
 from translator.rules.gateways import ours
 from translator.rules.needs import needs
 from translator.rules.open_ports import open_ports
-from translator.rules.parameters import said
+from translator.rules.parameters import referred, said
 from translator.rules.pins import SINGLE
 from translator.rules.reach import gateways_naming, gateways_to
 from translator.rules.wordings import Wording, of_policy, of_x_backend
@@ -87,10 +87,10 @@ def proofs(world: World) -> Iterator[Advice]:
 
 def parameters(world: World) -> Iterator[Advice]:
     """Tell of parameters that hold for nobody, and of what they permit in vain."""
-    referred = _referred(world)
+    asked_for = _referred(world)
     for name in sorted(world.names(GatewayParameters)):
         about = Ref("GatewayParameters", name)
-        if name not in referred:
+        if name not in asked_for:
             yield Advice(PARAMETERS_UNUSED, about, "", "nobody refers to it")
             continue
         gateways = [each for each in sorted(ours(world)) if name in {one.where for one in said(world, each)}]
@@ -130,13 +130,9 @@ def _ports(world: World, target: Target) -> list[ServicePort]:
 
 
 def _referred(world: World) -> set[Name]:
-    by_class = [world.must(GatewayClass, name).spec.parameters_ref for name in world.names(GatewayClass)]
-    found = {Name(ref.namespace or "", ref.name) for ref in by_class if ref is not None}
-    for name in world.names(Gateway):
-        infrastructure = world.must(Gateway, name).spec.infrastructure
-        if infrastructure is not None and infrastructure.parameters_ref is not None:
-            found.add(Name(name.namespace, infrastructure.parameters_ref.name))
-    return found
+    classes = (world.must(GatewayClass, name) for name in world.names(GatewayClass))
+    gateways = (world.must(Gateway, name) for name in world.names(Gateway))
+    return set(referred(*classes, *gateways))
 
 
 def _vain(world: World, spec: GatewayParametersSpec, gateways: list[Name]) -> Iterator[tuple[str, str]]:

@@ -33,12 +33,14 @@ def said(world: World, gateway: Name) -> tuple[Said, ...]:
     return tuple(Said(name, each.spec) for name, each in found if each)
 
 
-def referred(its: Gateway, class_: GatewayClass | None) -> Iterator[Name]:
-    """Name the parameters that a Gateway and its class refer to, be they there or not."""
-    if its.spec.infrastructure and (ref := its.spec.infrastructure.parameters_ref):
-        yield Name(its.metadata.namespace, ref.name)
-    if class_ and (by_class := class_.spec.parameters_ref):
-        yield Name(by_class.namespace or "", by_class.name)
+def referred(*by: Gateway | GatewayClass | None) -> Iterator[Name]:
+    """Name the parameters that Gateways and classes refer to, be they there or not."""
+    for each in by:
+        if isinstance(each, GatewayClass):
+            if ref := each.spec.parameters_ref:
+                yield Name(ref.namespace or "", ref.name)
+        elif each and each.spec.infrastructure and (own := each.spec.infrastructure.parameters_ref):
+            yield Name(each.metadata.namespace, own.name)
 
 
 def first(said: Iterable[T | None], otherwise: T) -> T:
