@@ -7,7 +7,6 @@ the object changes.
 
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from itertools import chain
 
 import msgspec
 import structlog
@@ -17,7 +16,6 @@ from legation.quarantined import Elsewhere, Held, HoldBack, LetGo
 from legation.written_status import read_status
 from translator.names import Ref
 from translator.objects.secret import Secret
-from translator.rules.gateways import CONTROLLER
 from translator.rules.held_back import HTTP_ROUTES, REASON, HeldBack, HttpRoute, place
 from translator.world import World
 
@@ -142,11 +140,9 @@ def _best(held: Held) -> tuple[bool, str, str]:
 def _says_refused(route: HttpRoute) -> bool:
     """Say whether the route's status says of what it is now that an Envoy refused it."""
     try:
-        parents = read_status(bytes(route.status) or b"{}").parents
+        said = read_status(bytes(route.status) or b"{}")
     except msgspec.MsgspecError:  # a manifest may bring along anything
         return False
-    ours = (each.conditions for each in parents if each.controller_name == CONTROLLER)
+    conditions = (each for entry in said.ours for each in entry.conditions)
     now = route.metadata.generation
-    return any(
-        each.reason == REASON and each.observed_generation == now for each in chain.from_iterable(ours)
-    )
+    return any(each.reason == REASON and each.observed_generation == now for each in conditions)

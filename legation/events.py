@@ -28,7 +28,6 @@ from legation.written_status import read_status
 from translator.names import Ref
 from translator.rules.expiry import CONDITION as EXPIRING
 from translator.rules.expiry import told
-from translator.rules.gateways import CONTROLLER
 from translator.translate import Mistake
 
 RECOVERED = "Recovered"
@@ -201,8 +200,7 @@ def _faults(ref: Ref, status: bytes) -> dict[tuple[str, str, str], Fault]:
 def _speaks(status: bytes) -> bool:
     """Say whether anything of ours is left: who turns away from us has not repaired anything."""
     told = read_status(status)
-    entries = (*told.parents, *told.ancestors)
-    return bool(told.conditions) or any(each.controller_name == CONTROLLER for each in entries)
+    return bool(told.conditions or told.ours)
 
 
 def _in_words(fault: Fault) -> str:

@@ -23,7 +23,6 @@ from legation.workbench import Outcome
 from legation.written_status import Condition, Listener, read_status
 from translator.names import Name, Ref
 from translator.rules.attachment import ROUTES
-from translator.rules.gateways import CONTROLLER
 from xds_server.hub import Connected, Hub
 from xds_server.report import Rejected
 from xds_server.snapshot import CDS, LDS
@@ -239,10 +238,6 @@ def read_overview(written: bytes) -> Overview:
 
 def _attached(ref: Ref, written: bytes) -> Attached:
     give_way()
-    status = read_status(written)
-    ours = (each for each in (*status.parents, *status.ancestors) if each.controller_name == CONTROLLER)
-    return Attached(
-        ref.kind,
-        str(ref.name),
-        tuple(About(str(each.about(ref.name.namespace)), each.conditions) for each in ours),
-    )
+    ours = read_status(written).ours
+    by = (About(str(each.about(ref.name.namespace)), each.conditions) for each in ours)
+    return Attached(ref.kind, str(ref.name), tuple(by))

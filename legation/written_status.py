@@ -3,6 +3,8 @@
 import msgspec
 from msgspec import Struct, structs
 
+from translator.rules.gateways import CONTROLLER
+
 PENDING = "Pending"
 OWN_PREFIX = "legation.dev/"
 VERIFICATION_DEGRADED = f"{OWN_PREFIX}VerificationDegraded"
@@ -101,6 +103,11 @@ class WrittenStatus(Struct, frozen=True, gc=False):
     parents: tuple[Entry, ...] = ()
     ancestors: tuple[Entry, ...] = ()
     addresses: tuple[Address, ...] = ()
+
+    @property
+    def ours(self) -> tuple[Entry, ...]:
+        """What we say in respect of parents or ancestors; others say what they like."""
+        return tuple(each for each in (*self.parents, *self.ancestors) if each.controller_name == CONTROLLER)
 
     def condition(self, condition_type: str) -> Condition | None:
         """Find one of its own conditions."""

@@ -16,7 +16,6 @@ from translator.objects.kinds import KINDS
 from translator.objects.namespace import Namespace
 from translator.rules.attachment import ROUTES, parents
 from translator.rules.backend_tls import POLICIES_BY_TARGET, Target, target_of
-from translator.rules.gateways import CONTROLLER
 from translator.rules.open_ports import GROUPS, open_ports
 from translator.rules.reach import ROUTES_BY_TARGET, targets
 from translator.world import World
@@ -123,9 +122,8 @@ def _spoken(ref: Ref, written: bytes) -> Iterator[About]:
         yield About("", tuple(map(said, status.conditions)))
     for listener in status.listeners:
         yield About(f"listener {listener.name}", tuple(map(said, listener.conditions)))
-    for entry in (*status.parents, *status.ancestors):
-        if entry.controller_name == CONTROLLER:
-            yield About(str(entry.about(ref.name.namespace)), tuple(map(said, entry.conditions)))
+    for entry in status.ours:
+        yield About(str(entry.about(ref.name.namespace)), tuple(map(said, entry.conditions)))
 
 
 def _verdict(condition: Condition) -> str:

@@ -24,7 +24,6 @@ from legation.written_status import OWN_PREFIX, Condition, WrittenStatus, read_s
 from translator.advice.checks import REMARK, Check
 from translator.advice.everything import Advised
 from translator.names import Ref
-from translator.rules.gateways import CONTROLLER
 from translator.translate import Mistake
 
 BY_ALL = "an API server would refuse it as well"
@@ -158,9 +157,8 @@ def faults(namespace: str, status: WrittenStatus) -> Iterable[Fault]:
     yield from _among("", status.conditions)
     for place, listener in enumerate(status.listeners):
         yield from _among(f"listener {listener.name}", listener.conditions, place)
-    for entry in (*status.parents, *status.ancestors):
-        if entry.controller_name == CONTROLLER:
-            yield from _among(f"by {entry.about(namespace)}", entry.conditions)
+    for entry in status.ours:
+        yield from _among(f"by {entry.about(namespace)}", entry.conditions)
 
 
 def _among(where: str, conditions: Iterable[Condition], listener: int | None = None) -> Iterable[Fault]:

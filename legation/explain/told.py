@@ -6,7 +6,6 @@ from legation.atlas.portraits import Said, said
 from legation.explain.explanation import About
 from legation.written_status import read_status
 from translator.names import Ref
-from translator.rules.gateways import CONTROLLER
 
 Statuses = Mapping[Ref, bytes]
 
@@ -28,6 +27,5 @@ def _read(written: bytes, ref: Ref) -> Iterator[About]:
         yield About("", tuple(map(said, status.conditions)))
     for each in status.listeners:
         yield About(f"listener {each.name}", tuple(map(said, each.conditions)), each.attached_routes)
-    for entry in (*status.parents, *status.ancestors):
-        if entry.controller_name == CONTROLLER:
-            yield About(f"by {entry.about(ref.name.namespace)}", tuple(map(said, entry.conditions)))
+    for entry in status.ours:
+        yield About(f"by {entry.about(ref.name.namespace)}", tuple(map(said, entry.conditions)))
