@@ -37,9 +37,7 @@ from k8s_watch.kind import ObjectName
 FORBIDDEN, NOT_FOUND, EXPIRED, TOO_MANY = 403, 404, 410, 429
 NOT_UNDERSTOOD = 400
 REFUSALS = frozenset({NOT_UNDERSTOOD, 405, 406, 415, 422})  # asking the same again would not help
-NOT_NOW = frozenset(
-    {TOO_MANY, 502, 503, 504}
-)  # a server that is busy, or whoever stands before one that is away
+NOT_NOW = frozenset({TOO_MANY, 502, 503, 504})  # of a busy server, or of who stands before one that is away
 STUBBORN = 3  # failures in a row, with a server that was there, until a watch is given up for a list
 CERTAIN = 3  # looks in a row without a finding until a kind whose objects we know counts as absent, or empty
 LONGEST_RETRY_AFTER = 120.0  # seconds; a server that says more is mistaken

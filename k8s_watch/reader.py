@@ -41,10 +41,7 @@ class Limits(Struct, frozen=True):
     answer: float = 120.0  # for a page or an object, as a whole
     silence: float = 30.0  # within such an answer
     watch_silence: float = 150.0  # API servers send a bookmark every minute or so
-    watch: tuple[int, int] = (
-        300,
-        600,
-    )  # how long a watch goes on, at random so that they do not all end at once
+    watch: tuple[int, int] = (300, 600)  # between these a watch ends, at random: not all of them at once
     page: int = 500  # objects
     light_page: int = 2000  # objects of which only metadata is read
     line: int = 16 * MIB  # etcd takes objects of 1.5 MiB unless it is told otherwise

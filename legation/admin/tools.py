@@ -61,9 +61,8 @@ class Tools:
         async def make() -> bytes:
             return await self._ask(question) or b""
 
-        answer = await self._kept.answer(
-            request.path_qs, object(), make
-        )  # what Envoys hold changes by itself
+        anew = object()  # what Envoys hold changes by itself, so no state is ever the same
+        answer = await self._kept.answer(request.path_qs, anew, make)
         return web.Response(body=answer.body, content_type="application/json")
 
 

@@ -12,9 +12,7 @@ from xds_server.admission import Peer, Refusal
 from xds_server.feed import Identity
 
 REPLICA = Subject(frozenset({"spiffe://legation/replica"}), "client")
-SHORT = structs.replace(
-    TERMS, leaf=timedelta(hours=1)
-)  # it is made in memory, and costs nothing to make anew
+SHORT = structs.replace(TERMS, leaf=timedelta(hours=1))  # made in memory, where it costs nothing
 
 
 def refusal(peer: Peer) -> Refusal | None:

@@ -67,9 +67,8 @@ def admin_socket(home: Path) -> Path:
 async def end(process: Process, home: Path, within: float) -> None:
     """Let what is in flight finish, then terminate; what does not end in time is left to be killed."""
     admin = EnvoyAdmin(admin_socket(home))
-    with suppress(
-        TimeoutError, OSError, aiohttp.ClientError
-    ):  # one that does not answer has nothing to finish
+    # One that does not answer has nothing to finish.
+    with suppress(TimeoutError, OSError, aiohttp.ClientError):
         async with asyncio.timeout(within):
             await admin.drain()
             while await admin.busy():  # noqa: ASYNC110  # another process sets no event of ours

@@ -24,9 +24,8 @@ from translator.rules.status import Address
 from translator.world import Fact, World
 
 RUNS_PROXIES = Fact("whether proxies are run for Gateways that do not say otherwise", otherwise=False)
-MODEST: Mapping[str, Quantity] = MappingProxyType(
-    {"cpu": "100m", "memory": "128Mi"}
-)  # requested where nothing is said of a name
+# Requested where nothing is said of a name.
+MODEST: Mapping[str, Quantity] = MappingProxyType({"cpu": "100m", "memory": "128Mi"})
 LONGEST = 63  # of a Service's name and of a label's value
 PREFIX = "legation-"  # a Service's name begins with a letter, and a Gateway's need not
 DIGEST = 10

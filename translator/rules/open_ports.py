@@ -13,9 +13,7 @@ from translator.objects.service_import import MULTICLUSTER_GROUP, ServiceImport
 from translator.world import World
 
 SERVICE, IMPORT = "Service", "ServiceImport"
-GROUPS = MappingProxyType(
-    {SERVICE: "", IMPORT: MULTICLUSTER_GROUP}
-)  # of the kinds that have ports, and policies
+GROUPS = MappingProxyType({SERVICE: "", IMPORT: MULTICLUSTER_GROUP})  # of what has ports, and policies
 
 
 def open_ports(world: World, owner: Ref) -> tuple[ServicePort, ...] | None:
