@@ -12,7 +12,8 @@ from k8s_watch.api_server import ApiServer, kubeconfig
 from k8s_watch.change import Absent, Change, Gone, Put, Synced, Unreadable
 from k8s_watch.kind import Kind, ObjectName
 from k8s_watch.list_watch import Pace
-from tests.k8s_watch.faulty_api import SOON, FaultyApi, write_kubeconfig
+from k8s_watch.writer import Writer
+from tests.k8s_watch.faulty_api import SOON, FaultyApi, serving, write_kubeconfig
 
 T = TypeVar("T")
 
@@ -87,3 +88,10 @@ async def reached(api: FaultyApi, folder: Path) -> AsyncIterator[ApiServer]:
     path = write_kubeconfig(folder, f"http://127.0.0.1:{api.port}", token="t0")  # noqa: S106  # proves nothing
     async with ApiServer(kubeconfig(str(path))) as server:
         yield server
+
+
+@asynccontextmanager
+async def writing(api: FaultyApi, folder: Path) -> AsyncIterator[Writer]:
+    """Write to it, under our name."""
+    async with serving(api), reached(api, folder) as server:
+        yield Writer(server, "legation.dev/gateway-controller")

@@ -1,16 +1,13 @@
 """Of several candidates one leads, over real HTTP."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 from k8s_watch.kind import Place
-from k8s_watch.writer import Writer
 from legation.leader import Leader
 from tests.k8s_watch.faults import refusing
-from tests.k8s_watch.faulty_api import SOON, FaultyApi, Key, serving
-from tests.k8s_watch.listener import reached, running
+from tests.k8s_watch.faulty_api import SOON, FaultyApi, Key
+from tests.k8s_watch.listener import running, writing
 
 LEASE = Place("example.com/v1", "leases", "infra", "legation")
 KEY: Key = ("leases", "infra", "legation")
@@ -29,12 +26,6 @@ class Duty:
             await asyncio.Event().wait()
         finally:
             self.ended.set()
-
-
-@asynccontextmanager
-async def writing(api: FaultyApi, folder: Path) -> AsyncIterator[Writer]:
-    async with serving(api), reached(api, folder) as server:
-        yield Writer(server, "legation.dev/gateway-controller")
 
 
 def holder(api: FaultyApi) -> str:

@@ -5,7 +5,7 @@ import gc
 import stat
 import weakref
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from tests.pki import CLIENT, Authority
 from tests.xds_server.honest_envoy import GROUP, cluster, plain
 from tests.xds_server.pinger import DismissedError, Pinger, pinger
 from xds_server import wire
-from xds_server.admission import Limits, Node, Peer, Refusal
+from xds_server.admission import GroupOf, Limits, Node, Peer, Refusal
 from xds_server.hub import Hub
 from xds_server.report import Accepted, Report, Sent, TurnedAway
 from xds_server.service import SERVICE, Address, Terms, serving
@@ -151,15 +151,18 @@ async def test_a_request_without_a_type_is_refused(server: Served, method: str) 
     assert (await call.end())[0] == grpc.StatusCode.INVALID_ARGUMENT
 
 
+def all_but(shut_out: Collection[str]) -> GroupOf:
+    def group_of(node: Node, _peer: Peer) -> str | Refusal:
+        return Refusal("taken back") if node.id in shut_out else node.cluster
+
+    return group_of
+
+
 @pytest.mark.rule(62)
 @BOTH
 async def test_who_is_shut_out_while_connected_gets_nothing_more(method: str) -> None:
     shut_out = list[str]()
-
-    def group_of(node: Node, _peer: Peer) -> str | Refusal:
-        return Refusal("taken back") if node.id in shut_out else node.cluster
-
-    async with served(Terms(drain=0.0, group_of=group_of)) as server:
+    async with served(Terms(drain=0.0, group_of=all_but(shut_out))) as server:
         server.publish(cds={"a": cluster("v1")})
         call = server.call(method)
         await call.say(CDS)
@@ -177,11 +180,7 @@ async def test_who_is_shut_out_while_connected_gets_nothing_more(method: str) ->
 @BOTH
 async def test_who_is_shut_out_while_it_reads_nothing_gets_nothing_that_was_made_since(method: str) -> None:
     shut_out = list[str]()
-
-    def group_of(node: Node, _peer: Peer) -> str | Refusal:
-        return Refusal("taken back") if node.id in shut_out else node.cluster
-
-    async with served(Terms(drain=0.0, group_of=group_of)) as server:
+    async with served(Terms(drain=0.0, group_of=all_but(shut_out))) as server:
         big = b"0" * (8 << 20)
         server.publish(cds={"a": Resource(big)}, sds={"s": plain("v1")})
         call = server.call(method)
@@ -201,11 +200,7 @@ async def test_who_is_shut_out_while_it_reads_nothing_gets_nothing_that_was_made
 @BOTH
 async def test_who_is_shut_out_while_it_reads_nothing_is_heard_no_more(method: str) -> None:
     shut_out = list[str]()
-
-    def group_of(node: Node, _peer: Peer) -> str | Refusal:
-        return Refusal("taken back") if node.id in shut_out else node.cluster
-
-    async with served(Terms(drain=0.0, group_of=group_of)) as server:
+    async with served(Terms(drain=0.0, group_of=all_but(shut_out))) as server:
         server.publish(cds={"a": Resource(b"0" * (8 << 20))})
         call = server.call(method)
         await call.say(CDS)

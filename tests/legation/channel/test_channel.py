@@ -13,6 +13,7 @@ from envoy.service.discovery.v3 import discovery_pb2
 from legation.channel.authority import Credential, Lifetime, issue, make_root, proxy_of, server
 from legation.channel.identity import proven_group
 from legation.channel.rotation import bundle
+from tests.legation.replicas import day
 from tests.legation.running import legation_up
 from translator.names import Name
 from xds_server.hub import Hub
@@ -29,16 +30,16 @@ class Desk:
     """A server whose proof can be changed while it runs."""
 
     def __init__(self) -> None:
-        self.root = _root()
+        self.root = make_root(day())
         self.roots: Roots = (self.root,)
-        self.leaf = issue(self.root, server([XDS]), _day())
+        self.leaf = issue(self.root, server([XDS]), day())
         self.port = 0
 
     def proof(self) -> Proof:
         return Proof(self.leaf.certificate.encode(), self.leaf.key.encode(), bundle(self.roots).encode())
 
     def envoy(self, gateway: Name = EDGE) -> Credential:
-        return issue(self.root, proxy_of(gateway), _day())
+        return issue(self.root, proxy_of(gateway), day())
 
 
 @pytest.fixture
@@ -72,23 +73,23 @@ async def test_the_control_planes_own_certificate_is_no_envoys(desk: Desk) -> No
 async def test_an_identity_is_revoked_by_taking_its_root_away(desk: Desk) -> None:
     before, old_roots = desk.envoy(), desk.roots
     assert await asked(desk, before, EDGE) == b"of infra/edge"
-    desk.root = _root()
+    desk.root = make_root(day())
     desk.roots = (desk.root,)
     assert await asked(desk, before, EDGE, old_roots) == grpc.StatusCode.UNAVAILABLE
-    desk.leaf = issue(desk.root, server([XDS]), _day())
+    desk.leaf = issue(desk.root, server([XDS]), day())
     assert await asked(desk, desk.envoy(), EDGE) == b"of infra/edge"
 
 
 async def test_an_authority_is_replaced_without_a_restart_or_a_refusal(desk: Desk) -> None:
     """Each side moves on when it likes; what they believe overlaps all the while."""
     first, early = desk.roots, desk.envoy()
-    desk.root = _root()
+    desk.root = make_root(day())
     both = desk.roots = (*first, desk.root)
     late = desk.envoy()
     for believed in (first, both):
         assert await asked(desk, early, EDGE, believed) == b"of infra/edge"
     assert await asked(desk, late, EDGE, both) == b"of infra/edge"
-    desk.leaf = issue(desk.root, server([XDS]), _day())
+    desk.leaf = issue(desk.root, server([XDS]), day())
     for shown in (early, late):
         assert await asked(desk, shown, EDGE, both) == b"of infra/edge"
     desk.roots = (desk.root,)
@@ -97,7 +98,7 @@ async def test_an_authority_is_replaced_without_a_restart_or_a_refusal(desk: Des
 
 
 async def test_an_envoy_believes_no_other_server_of_the_same_authority(desk: Desk) -> None:
-    desk.leaf = issue(desk.root, server(["elsewhere.legation-system.svc"]), _day())
+    desk.leaf = issue(desk.root, server(["elsewhere.legation-system.svc"]), day())
     assert await asked(desk, desk.envoy(), EDGE) == grpc.StatusCode.UNAVAILABLE
 
 
@@ -160,12 +161,3 @@ async def spoken(port: int, files: Path, version: ssl.TLSVersion) -> str | None:
         return found.version()
     finally:
         writer.close()
-
-
-def _root() -> Credential:
-    return make_root(_day())
-
-
-def _day() -> Lifetime:
-    now = datetime.now(UTC).replace(microsecond=0)
-    return Lifetime(now, now + timedelta(days=1))

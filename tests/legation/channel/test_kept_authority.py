@@ -1,8 +1,6 @@
 """The authority's Secret: who comes first makes it, everybody believes it, and faults lose nothing."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
@@ -13,8 +11,8 @@ from legation.channel.authority import server, vouches
 from legation.channel.identity_secrets import roots_of
 from legation.channel.kept_authority import KeptAuthority
 from tests.k8s_watch.faults import refusing
-from tests.k8s_watch.faulty_api import SOON, FaultyApi, Key, serving
-from tests.k8s_watch.listener import reached
+from tests.k8s_watch.faulty_api import SOON, FaultyApi, Key
+from tests.k8s_watch.listener import writing
 from translator.names import Name
 from translator.objects.secret import Secret
 
@@ -31,12 +29,6 @@ class Told:
 
     def __call__(self) -> None:
         self.times += 1
-
-
-@asynccontextmanager
-async def writing(api: FaultyApi, folder: Path) -> AsyncIterator[Writer]:
-    async with serving(api), reached(api, folder) as server:
-        yield Writer(server, "legation.dev/gateway-controller")
 
 
 def authority(writer: Writer, told: Told | None = None) -> KeptAuthority:

@@ -16,6 +16,7 @@ from legation.proxies.binary import envoy_path
 from legation.proxies.envoy_admin import EnvoyAdmin
 from legation.proxies.envoy_process import Launch
 from legation.proxies.local import Fleet
+from tests.legation.running import is_alive
 from tests.real_envoy import STARTS_WITHIN, until
 from translator.names import Name
 
@@ -47,14 +48,6 @@ async def pid_of(made: Fleet, name: Name, *, other_than: int | None = None) -> i
     pid = made.proxies()[name].pid
     assert pid is not None
     return pid
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 async def answers(home: Path) -> None:

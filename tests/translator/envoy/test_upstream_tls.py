@@ -12,10 +12,11 @@ import pytest
 from msgspec import Struct
 
 from tests.envoy_validate import runnable
-from tests.loopback import LOOPBACK, Answer, ask, http_backend, server_tls
+from tests.loopback import LOOPBACK, ask, http_backend, server_tls
 from tests.pki import CLIENT, Authority, Issued, Wish, self_signed
 from tests.real_envoy import running_envoy
 from tests.translator.envoy.plans import BOUND, TABLE, Hop, Plans, backend, bodies, build, judged
+from tests.translator.envoy.routed import said
 from translator.rules.backend_tls import DnsName, SystemRoots, TrustBundle, UpstreamTls, UriName
 from translator.rules.backends import Protocol, Share
 from translator.rules.endpoints import Endpoint
@@ -134,11 +135,6 @@ async def test_a_certificate_is_believed_exactly_where_a_trusted_chain_proves_a_
     assert {title: said(answer) for title, answer in zip(PROOFS, answers, strict=True)} == {
         title: title if proof.reached else "503" for title, proof in PROOFS.items()
     }
-
-
-def said(answer: Answer) -> str:
-    """What the backend says, or how Envoy fails."""
-    return answer.body if answer.status == 200 else str(answer.status)
 
 
 async def test_the_handshake_says_and_takes_what_the_policy_says(tmp_path: Path) -> None:
