@@ -6,6 +6,8 @@ from typing import Protocol
 
 import grpc
 
+from xds_server.admission import Peer
+
 
 class Call(Protocol):
     """What we use of a gRPC call."""
@@ -27,6 +29,11 @@ class Call(Protocol):
 
     def auth_context(self) -> Mapping[str, Iterable[bytes]]:
         """Say what the other end has proved."""
+
+
+def peer_of(call: Call) -> Peer:
+    """Say who is at the other end."""
+    return Peer(call.peer(), {name: tuple(values) for name, values in call.auth_context().items()})
 
 
 async def begin(call: Call) -> None:

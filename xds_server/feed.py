@@ -8,7 +8,7 @@ import grpc
 from msgspec import Struct
 
 from xds_server.admission import Peer, Refusal
-from xds_server.call import Call, begin
+from xds_server.call import Call, begin, peer_of
 
 SERVICE, METHOD = "legation.v1.Replicas", "Follow"
 LONGEST_MESSAGE = 16 << 20
@@ -60,8 +60,7 @@ class Followers:
 
     async def follow(self, _request: bytes, call: Call) -> None:
         """Tell one follower what there is to tell, until it goes or we do."""
-        proofs = {name: tuple(values) for name, values in call.auth_context().items()}
-        refusal = self._feed.refusal(Peer(call.peer(), proofs))
+        refusal = self._feed.refusal(peer_of(call))
         if refusal is not None:
             await call.abort(grpc.StatusCode.PERMISSION_DENIED, refusal.reason)
         await begin(call)

@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError
 from msgspec import Struct
 
 from xds_server.admission import GroupOf, Node, Peer, Refusal, claimed_group
-from xds_server.call import Call, begin
+from xds_server.call import Call, begin, peer_of
 from xds_server.feed import Feed, Followers
 from xds_server.hub import Hub, Seat
 from xds_server.lifetime import Lifetime, connection_options, lifetime
@@ -196,8 +196,7 @@ class Conversations:
         return None if raw is grpc.aio.EOF else _said(raw, whole=whole)
 
     async def _carry(self, opening: Said, call: Call, *, whole: bool) -> Ended | None:
-        proofs = {name: tuple(values) for name, values in call.auth_context().items()}
-        peer = Peer(call.peer(), proofs)
+        peer = peer_of(call)
         admit = partial(self._group, opening.node, peer)
         group = admit()
         if isinstance(group, Ended):
