@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable
 
 import structlog
+from msgspec import Struct
 from prometheus_client import (
     CollectorRegistry,
     Counter,
@@ -13,7 +14,6 @@ from prometheus_client import (
     generate_latest,
 )
 from prometheus_client.core import Metric
-from prometheus_client.registry import Collector
 
 from legation.admin.reasons import reason
 from legation.admin.series import GatewayCounter
@@ -153,16 +153,14 @@ class Envoys:
         self._reasons.labels(reason(report.error)).inc()
 
 
-class Taken(Collector):
+class Taken(Struct, frozen=True):
     """What everything was in one moment."""
 
-    def __init__(self, families: tuple[Metric, ...]) -> None:
-        """Keep it."""
-        self._families = families
+    families: tuple[Metric, ...]
 
     def collect(self) -> Iterable[Metric]:
         """Say it again."""
-        return self._families
+        return self.families
 
 
 def taken_down(registry: CollectorRegistry) -> CollectorRegistry:
