@@ -4,15 +4,13 @@ A Gateway with few names is answered whole; of one with thousands, what becomes 
 for when somebody looks at that name.
 """
 
-from collections import Counter
 from itertools import islice
 
 from msgspec import Struct
 
 from legation.atlas.destinations import destination
 from legation.atlas.landscape import Host, Landscape, Leads
-from legation.atlas.survey import entries, hosts, survey, tables
-from translator.envoy.proofs import WORST_FIRST
+from legation.atlas.survey import counted, entries, hosts, survey, tables
 from translator.names import Name
 from translator.rules.gateways import ours
 from translator.rules.needs import needs
@@ -87,7 +85,4 @@ def leads(world: World, gateway: Name, table: str, hostname: str) -> tuple[Leads
 
 def _summary(world: World, name: Name) -> Summary:
     reached = [destination(world, name, each.backend) for each in needs(world, name).hops]
-    grades = Counter(each.proving.grade for each in reached)
-    return Summary(
-        str(name), len(reached), {grade.value: grades[grade] for grade in WORST_FIRST if grade in grades}
-    )
+    return Summary(str(name), len(reached), counted(each.proving.grade for each in reached))

@@ -5,7 +5,7 @@ the names of one route table, and `entries` says what becomes of the requests fo
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 
@@ -75,13 +75,12 @@ def hosts(world: World, table: Table) -> Iterator[Host]:
     for hostname in hostnames(world, table):
         found = virtual_host(world, table, hostname)
         slot = owner(world, table.gateway, table.port, hostname)
-        grades = Counter(grade for each in found for grade in _grades(world, table.gateway, each))
         yield Host(
             hostname,
             str(slot or ""),
             tuple(dict.fromkeys(str(each.author.route) for each in found if isinstance(each.author, Author))),
             len(found),
-            {grade.value: grades[grade] for grade in WORST_FIRST if grade in grades},
+            counted(grade for each in found for grade in _grades(world, table.gateway, each)),
         )
 
 
@@ -89,6 +88,12 @@ def entries(world: World, table: Table, hostname: str) -> Iterator[Leads]:
     """Say what becomes of each request for a name, the first match first."""
     for each in virtual_host(world, table, hostname):
         yield _leads(world, table.gateway, each)
+
+
+def counted(grades: Iterable[Grade]) -> dict[str, int]:
+    """Count how many there are of each grade, the worst first."""
+    found = Counter(grades)
+    return {grade.value: found[grade] for grade in WORST_FIRST if grade in found}
 
 
 def _port(world: World, bound: Bound) -> Port:
