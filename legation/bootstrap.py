@@ -65,7 +65,7 @@ from msgspec import Struct
 from legation.addresses import ClientFiles, HostPort, Socket, WatchedFiles
 from legation.channel.identity import nobodys_root
 from legation.overload import overload
-from legation.watched_secrets import IDENTITY, ROOTS, watched
+from legation.watched_secrets import IDENTITY, ROOTS, file, watched
 from legation.yaml_text import yaml_text
 from translator.envoy.upstream_tls import LONGEST_PROOF, SYSTEM_ROOTS
 from translator.names import Name
@@ -193,11 +193,9 @@ def _proofs(files: ClientFiles | WatchedFiles) -> CommonTlsContext:
     match files:
         case ClientFiles(certificate, key, server_ca):
             return CommonTlsContext(
-                tls_certificates=[
-                    TlsCertificate(certificate_chain=_file(certificate), private_key=_file(key))
-                ],
+                tls_certificates=[TlsCertificate(certificate_chain=file(certificate), private_key=file(key))],
                 validation_context=CertificateValidationContext(
-                    trusted_ca=_file(server_ca), match_typed_subject_alt_names=[name]
+                    trusted_ca=file(server_ca), match_typed_subject_alt_names=[name]
                 ),
             )
         case WatchedFiles():
@@ -214,7 +212,7 @@ def _proofs(files: ClientFiles | WatchedFiles) -> CommonTlsContext:
 
 def _secrets(start: Start) -> list[Secret]:
     """Hand over the machine's roots under the name by which clusters ask; without any, they must not hang."""
-    found = _file(start.system_roots) if start.system_roots else DataSource(inline_string=nobodys_root())
+    found = file(start.system_roots) if start.system_roots else DataSource(inline_string=nobodys_root())
     return [Secret(name=SYSTEM_ROOTS, validation_context=CertificateValidationContext(trusted_ca=found))]
 
 
@@ -230,7 +228,3 @@ def _address(place: Socket | HostPort) -> Address:
             return Address(pipe=Pipe(path=str(path), mode=0o600))
         case HostPort(host, port):
             return Address(socket_address=SocketAddress(address=host, port_value=port))
-
-
-def _file(path: Path) -> DataSource:
-    return DataSource(filename=str(path))

@@ -35,12 +35,12 @@ def watched(files: WatchedFiles, name: str) -> SdsSecretConfig:
 def watched_secrets(files: ClientFiles) -> dict[str, dict[str, object]]:
     """Give the files that tell of these, by name: whatever is moved to their folders has them read again."""
     certificate = TlsCertificate(
-        certificate_chain=_file(files.certificate),
-        private_key=_file(files.key),
+        certificate_chain=file(files.certificate),
+        private_key=file(files.key),
         watched_directory=_beside(files.certificate),
     )
     trust = CertificateValidationContext(
-        trusted_ca=_file(files.server_ca), watched_directory=_beside(files.server_ca)
+        trusted_ca=file(files.server_ca), watched_directory=_beside(files.server_ca)
     )
     secrets = (
         Secret(name=IDENTITY, tls_certificate=certificate),
@@ -54,7 +54,8 @@ def _answer(secret: Secret) -> dict[str, object]:
     return {"version_info": "1", "resources": [{"@type": SDS, **secret.to_dict()}]}
 
 
-def _file(path: Path) -> DataSource:
+def file(path: Path) -> DataSource:
+    """Say where a file is that Envoy reads."""
     return DataSource(filename=str(path))
 
 
