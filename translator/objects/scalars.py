@@ -11,13 +11,13 @@ from translator.objects.constraints import Between, Text
 _LABEL = r"[a-z0-9](?:-*+[a-z0-9])*+"
 _DOMAIN = rf"{_LABEL}(?:\.{_LABEL})*+"
 _PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
-_TOKEN = r"[A-Za-z0-9!#$%&'*+\-.^_`|~]+"  # noqa: S105  a grammar of HTTP, not a secret
 
 DNS_LABEL = re.compile(_LABEL)
 DNS_DOMAIN = re.compile(_DOMAIN)
 QUALIFIED_NAME = re.compile(rf"(?:{_DOMAIN}/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?")
 LABEL_VALUE = re.compile(r"(?:[A-Za-z0-9](?:[-_.]*+[A-Za-z0-9])*+)?")
 HOSTNAME = re.compile(rf"(?:\*\.)?{_DOMAIN}")
+HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+\-.^_`|~]+")  # what HTTP calls a token
 
 _DOMAIN_MEANS = "a DNS name in lower case, such as example.com"
 
@@ -41,7 +41,7 @@ Hostname = Annotated[
     Text(
         1,
         253,
-        re.compile(rf"(?:\*\.)?{_DOMAIN}"),
+        HOSTNAME,
         "a DNS name in lower case, such as example.com or *.example.com",
     ),
 ]
@@ -91,7 +91,7 @@ ProtocolType = Annotated[
     ),
 ]
 
-HeaderName = Annotated[str, Text(1, 256, re.compile(_TOKEN), "an HTTP header name")]
+HeaderName = Annotated[str, Text(1, 256, HEADER_NAME, "an HTTP header name")]
 HeaderValue = Annotated[
     str,
     Text(

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from translator.objects.filters import HTTPHeaderFilter
+from translator.objects.scalars import HEADER_NAME
 from translator.verdict import Refused
 
-NAME = re.compile(r"[A-Za-z0-9!#$%&'*+\-.^_`|~]+")  # what HTTP calls a token
 BREAK = re.compile(r"[\0\r\n]")
 
 
@@ -43,7 +43,7 @@ def changes(written: HTTPHeaderFilter) -> HeaderChanges | Refused:
     for name in (*[name for name, _ in pairs], *read.remove):
         if name.startswith(":") or name.lower() == "host":
             return Refused("UnsupportedValue", f"filters: header {name} cannot be changed; use a URL rewrite")
-        if not NAME.fullmatch(name):
+        if not HEADER_NAME.fullmatch(name):
             return Refused("UnsupportedValue", f"filters: {name!r} is not the name of a header")
     for name, value in pairs:
         if BREAK.search(value):

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from translator.objects.grpc_route import GRPCMethodMatch, GRPCRouteMatch
 from translator.objects.http_route import METHODS, PATH_TYPES, HTTPPathMatch, HTTPRouteMatch
-from translator.rules.headers import NAME
+from translator.objects.scalars import HEADER_NAME
 from translator.rules.patterns import fault
 from translator.verdict import Refused, listed
 
@@ -172,7 +172,7 @@ def _unknown_type(written: str, known: tuple[str, ...], others: Sequence[str]) -
 def _wrong_name(match: HttpMatch) -> Refused | None:
     """Refuse a name that no header and no parameter has: Envoy refuses a whole table for an empty one."""
     for each in (*match.headers, *match.query):
-        if not NAME.fullmatch(each.name):
+        if not HEADER_NAME.fullmatch(each.name):
             wrong = listed([each.name]) or "``"
             return Refused("UnsupportedValue", f"matches: {wrong} is not the name of a header or a parameter")
     return None
