@@ -4,6 +4,7 @@ Every pattern is written so that it never looks back: a hostile string costs tim
 """
 
 import re
+from ipaddress import ip_address
 from typing import Annotated
 
 from translator.objects.constraints import Between, Text
@@ -132,3 +133,12 @@ LabelValue = Annotated[
         "empty, or letters, digits and inner hyphens, underscores and dots",
     ),
 ]
+
+
+def is_address(text: str) -> bool:
+    """Say whether a text is an IP address, of either family."""
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True

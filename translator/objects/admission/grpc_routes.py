@@ -4,10 +4,9 @@ import re
 from collections.abc import Iterator
 
 from translator.objects.admission.finding import Finding, rules_of
-from translator.objects.admission.rule_names import names_are_unique
+from translator.objects.admission.rule_names import matches_are_not_too_many, rule_names_are_unique
 from translator.objects.grpc_route import GRPCMethodMatch, GRPCRouteSpec
 
-_MOST_MATCHES = 128
 _WORD = r"[A-Za-z_][A-Za-z_0-9]*+"
 _SERVICE = re.compile(rf"\.?{_WORD}(?:\.{_WORD})*+")
 _METHOD = re.compile(_WORD)
@@ -34,20 +33,6 @@ def a_method_is_spelled_as_in_protobuf(match: GRPCMethodMatch) -> Iterator[Findi
     if match.type == "Exact" and match.method is not None and not _METHOD.fullmatch(match.method):
         yield Finding(
             "method", "must be a protobuf name, such as ListOrders, unless type is RegularExpression"
-        )
-
-
-def rule_names_are_unique(spec: GRPCRouteSpec) -> Iterator[Finding]:
-    """A name leads to one rule."""
-    return names_are_unique([rule.name for rule in spec.rules])
-
-
-def matches_are_not_too_many(spec: GRPCRouteSpec) -> Iterator[Finding]:
-    """All rules together have a bounded number of matches."""
-    count = sum(len(rule.matches) for rule in spec.rules)
-    if count > _MOST_MATCHES:
-        yield Finding(
-            "rules", f"must have at most {_MOST_MATCHES} matches together, and have {count}: split the route"
         )
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from translator.objects.admission.finding import Finding, rules_of
-from translator.objects.admission.rule_names import names_are_unique
+from translator.objects.admission.rule_names import matches_are_not_too_many, rule_names_are_unique
 from translator.objects.durations import milliseconds
 from translator.objects.http_route import (
     HTTPPathMatch,
@@ -14,7 +14,6 @@ from translator.objects.http_route import (
     HTTPRouteTimeouts,
 )
 
-_MOST_MATCHES = 128
 _PATH = re.compile(r"(?:[-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9a-fA-F]{2})++")
 _NEVER_INSIDE = ("//", "/./", "/../", "%2f", "%2F", "#")
 _NEVER_LAST = ("/..", "/.")
@@ -85,20 +84,6 @@ def a_try_is_no_longer_than_the_request(timeouts: HTTPRouteTimeouts) -> Iterator
     request, one_try = milliseconds(timeouts.request), milliseconds(timeouts.backend_request)
     if request and one_try > request:
         yield Finding("backendRequest", f"must be at most request, which is {timeouts.request}")
-
-
-def rule_names_are_unique(spec: HTTPRouteSpec) -> Iterator[Finding]:
-    """A name leads to one rule."""
-    return names_are_unique([rule.name for rule in spec.rules])
-
-
-def matches_are_not_too_many(spec: HTTPRouteSpec) -> Iterator[Finding]:
-    """All rules together have a bounded number of matches."""
-    count = sum(len(rule.matches) for rule in spec.rules)
-    if count > _MOST_MATCHES:
-        yield Finding(
-            "rules", f"must have at most {_MOST_MATCHES} matches together, and have {count}: split the route"
-        )
 
 
 CHECKS = (

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from translator.objects.admission.finding import Finding, fits, rules_of
-from translator.objects.scalars import QUALIFIED_NAME
+from translator.objects.admission.metadata import is_qualified
 from translator.objects.x_backend import (
     BackendPort,
     BackendSpec,
@@ -11,8 +11,6 @@ from translator.objects.x_backend import (
     EndpointSelectorBackend,
     ExternalHostnameBackend,
 )
-
-LONGEST_PREFIX = 253
 
 
 def the_destination_fits_the_type(spec: BackendSpec) -> Iterator[Finding]:
@@ -64,8 +62,7 @@ def labels_are_labels(selector: EndpointSelectorBackend) -> Iterator[Finding]:
     if not selector.match_labels:
         yield Finding("matchLabels", "must have at least one label")
     for key in selector.match_labels:
-        prefix, _, _ = key.rpartition("/")
-        if not QUALIFIED_NAME.fullmatch(key) or len(prefix) > LONGEST_PREFIX:
+        if not is_qualified(key):
             yield Finding("matchLabels", f"{key!r} is no key of a label")
 
 
