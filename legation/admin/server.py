@@ -4,7 +4,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
-from ipaddress import ip_address
 from types import MappingProxyType
 
 from aiohttp import web
@@ -19,6 +18,7 @@ from legation.admin.tools import Tools
 from legation.answers import FROM_NO_PAGE
 from legation.standing import NOTHING_COUNTED, Counters, Standing, as_json
 from legation.turns import aside
+from translator.objects.scalars import is_address
 from translator.translate import INDEXES
 from translator.world import World
 
@@ -106,11 +106,7 @@ class AdminPort:
         return is_tool or FROM_A_SECURE_PLACE in said or self._is_known(_host(request))
 
     def _is_known(self, host: str) -> bool:
-        try:
-            ip_address(host)
-        except ValueError:
-            return host.lower() in self._names
-        return True
+        return is_address(host) or host.lower() in self._names
 
     async def _healthz(self, _: web.Request) -> web.Response:
         return web.Response(text="ok\n")

@@ -1,7 +1,6 @@
 """Where a request goes: by which port, listener, name, rule and match, and why by no other."""
 
 from collections.abc import Iterable, Iterator
-from ipaddress import ip_address
 from itertools import islice
 
 from msgspec import structs
@@ -17,6 +16,7 @@ from legation.explain.told import Statuses, about
 from translator.names import Name, Ref
 from translator.objects.grpc_route import GRPCRoute
 from translator.objects.http_route import HTTPRoute
+from translator.objects.scalars import is_address
 from translator.rules.attachment import ROUTES
 from translator.rules.gateways import ours, refusal
 from translator.rules.hostnames import EVERY, covers, narrowest
@@ -107,16 +107,8 @@ def _numbers(port: Port) -> tuple[int, int]:
 def _lane(lanes: tuple[Lane, ...], server: str) -> Lane | None:
     """Find the lane for a server name; nobody asks for an address by TLS."""
     by_name = {lane.server_name or EVERY: lane for lane in lanes}
-    found = EVERY if _is_address(server) and EVERY in by_name else narrowest(by_name, server)
+    found = EVERY if is_address(server) and EVERY in by_name else narrowest(by_name, server)
     return by_name[found] if found is not None else None
-
-
-def _is_address(server: str) -> bool:
-    try:
-        ip_address(server)
-    except ValueError:
-        return False
-    return True
 
 
 def _in_table(world: World, port: Port, table: Table, request: Request) -> Door:

@@ -6,7 +6,6 @@ A policy that wins and cannot be honoured keeps its port: connections there fail
 """
 
 from collections.abc import Sequence
-from ipaddress import ip_address
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -20,6 +19,7 @@ from translator.objects.backend_tls_policy import (
 )
 from translator.objects.kinds import name_of
 from translator.objects.references import PolicyTargetReference
+from translator.objects.scalars import is_address
 from translator.rules.ca_references import Anchors, anchors, worst
 from translator.rules.insecure_verification import SKIP, Weakness
 from translator.rules.listener_sets import age
@@ -254,7 +254,7 @@ def _resolved(roots: Sequence[Anchors]) -> Condition:
 
 def _wrong_hostname(hostname: str) -> list[str]:
     remedy = "give the DNS name that the backend's certificate is for"
-    return [f"hostname {hostname} is an IP address: {remedy}"] if _is_address(hostname) else []
+    return [f"hostname {hostname} is an IP address: {remedy}"] if is_address(hostname) else []
 
 
 def _wrong_trust(world: World, validation: BackendTLSPolicyValidation) -> list[str]:
@@ -272,17 +272,9 @@ def _wrong_trust(world: World, validation: BackendTLSPolicyValidation) -> list[s
 
 def _proof(wanted: SubjectAltName) -> DnsName | UriName | str:
     """Return a name that the certificate may prove, or what is wrong with it."""
-    if wanted.type == "Hostname" and wanted.hostname and not _is_address(wanted.hostname):
+    if wanted.type == "Hostname" and wanted.hostname and not is_address(wanted.hostname):
         return DnsName(wanted.hostname)
     if wanted.type == "URI" and wanted.uri:
         return UriName(wanted.uri)
     value = wanted.hostname or wanted.uri or "without a value"
     return f"subjectAltNames: {wanted.type} {value} cannot be proved: use a Hostname (a DNS name) or a URI"
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ip_address(name)
-    except ValueError:
-        return False
-    return True

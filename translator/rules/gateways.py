@@ -1,7 +1,5 @@
 """Which classes and Gateways are ours, whether they can be served, and where their listeners bind."""
 
-from ipaddress import ip_address
-
 from msgspec import Struct
 
 from translator.memo import query
@@ -11,6 +9,7 @@ from translator.objects.gateway_class import GatewayClass
 from translator.objects.gateway_parameters import GatewayParameters
 from translator.objects.kinds import LEGATION_GROUP
 from translator.objects.references import GATEWAY_GROUP
+from translator.objects.scalars import is_address
 from translator.rules.managed import is_managed
 from translator.verdict import Refused
 from translator.world import Fact, Index, World
@@ -118,14 +117,6 @@ def _unsupported_address(addresses: tuple[GatewaySpecAddress, ...], types: tuple
         if address.type not in types:
             message = f"spec.addresses: type {address.type} is not supported; use {' or '.join(types)}"
             return Refused("UnsupportedAddress", message)
-        if address.type == IP and address.value and not _is_ip(address.value):
+        if address.type == IP and address.value and not is_address(address.value):
             return Refused("UnsupportedAddress", f"spec.addresses: {address.value} is no IP address")
     return None
-
-
-def _is_ip(value: str) -> bool:
-    try:
-        ip_address(value)
-    except ValueError:
-        return False
-    return True

@@ -1,6 +1,5 @@
 """What is asked of Gateways beyond their listeners."""
 
-import ipaddress
 import re
 from collections.abc import Iterator
 
@@ -12,7 +11,7 @@ from translator.objects.gateway import (
     GatewaySpec,
     GatewaySpecAddress,
 )
-from translator.objects.scalars import HOSTNAME
+from translator.objects.scalars import HOSTNAME, is_address
 
 _LONGEST_PREFIX = 252
 _NO_BREAK = re.compile(r"[^\n]+")
@@ -28,11 +27,7 @@ def an_address_is_one(address: GatewaySpecAddress) -> Iterator[Finding]:
 
 def is_ip(text: str) -> bool:
     """Say whether a text is an IPv4 or IPv6 address, without a zone."""
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return "%" not in text
+    return is_address(text) and "%" not in text
 
 
 def a_hostname_is_one(address: GatewaySpecAddress) -> Iterator[Finding]:
