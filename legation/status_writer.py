@@ -28,12 +28,12 @@ from legation.spacing import Spacing
 from legation.statuses import Moment, merged
 from translator.names import Name, Ref
 from translator.objects.kinds import BY_KIND, Object
-from translator.rules.status import PolicyStatus, RouteStatus
+from translator.rules.status import BackendStatus, PolicyStatus, RouteStatus
 
 GATHER = 0.1  # seconds: what is judged twice within them is written once
 AT_ONCE = 8  # writes at the same time
 NO_STATUS = b"{}"
-SILENCE = (RouteStatus(()), PolicyStatus(()))  # of what is none of our business
+SILENCE = (RouteStatus(()), PolicyStatus(()), BackendStatus(()))  # of what is none of our business
 
 _NOTHING: Mapping[Ref, Judged] = MappingProxyType({})
 

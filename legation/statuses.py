@@ -12,7 +12,11 @@ from msgspec import Raw, Struct
 from legation.written_status import OWN_PREFIX
 from translator.rules.gateways import CONTROLLER
 from translator.rules.status import (
+    MOST_ANCESTORS,
+    MOST_BACKEND_ANCESTORS,
+    MOST_PARENTS,
     Address,
+    BackendStatus,
     GatewayClassStatus,
     GatewayStatus,
     ListenerSetStatus,
@@ -36,8 +40,6 @@ OWN_TYPES = frozenset({
     "ResolvedRefs",
     "SupportedVersion",
 })  # fmt: skip
-MOST_ANCESTORS = 16  # what the API server takes, other controllers' entries included
-MOST_PARENTS = 32
 
 Fields = dict[str, Raw]
 Plain = dict[str, object]
@@ -78,6 +80,8 @@ def _after(before: Fields, status: Status, moment: Moment) -> Plain:
             return _entries(before, _PARENTS, status.parents, moment)
         case PolicyStatus():
             return _entries(before, _ANCESTORS, status.ancestors, moment)
+        case BackendStatus():
+            return _entries(before, _BACKEND_ANCESTORS, status.ancestors, moment)
 
 
 def _gateway_class(before: Fields, status: GatewayClassStatus, moment: Moment) -> Plain:
@@ -138,6 +142,7 @@ class _List(Struct, frozen=True):
 
 _PARENTS = _List("parents", "parentRef", MOST_PARENTS)
 _ANCESTORS = _List("ancestors", "ancestorRef", MOST_ANCESTORS)
+_BACKEND_ANCESTORS = _List("ancestors", "ancestorRef", MOST_BACKEND_ANCESTORS)
 
 
 def _entries(before: Fields, where: _List, ours: Sequence[ParentStatus], moment: Moment) -> Plain:

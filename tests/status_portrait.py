@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from translator.names import Name, Ref
 from translator.rules.status import (
     Address,
+    BackendStatus,
     GatewayClassStatus,
     GatewayStatus,
     ListenerSetStatus,
@@ -53,7 +54,7 @@ def _entries(ref: Ref, status: Status) -> Iterator[tuple[str, str, list[str]]]:
         case RouteStatus(parents):
             for each in parents:
                 yield ref.kind, f"{ref}, by {_parent(ref, each.parent)}", _lines(each.conditions)
-        case PolicyStatus(ancestors):
+        case PolicyStatus(ancestors) | BackendStatus(ancestors):
             for each in ancestors:
                 yield ref.kind, f"{ref}, by {_parent(ref, each.parent)}", _lines(each.conditions)
 

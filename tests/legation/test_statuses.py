@@ -8,11 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from legation.offline import translated
 from legation.statuses import OWN_TYPES, Moment, merged
+from tests.legation.manifest_texts import LEGATION_CLASS, gateway, together
 from translator import rules
+from translator.names import Name, Ref
 from translator.rules.gateways import CONTROLLER
 from translator.rules.status import (
     Address,
+    BackendStatus,
     GatewayClassStatus,
     GatewayStatus,
     ListenerSetStatus,
@@ -30,6 +34,22 @@ GROUP = "gateway.networking.k8s.io"
 THEN = Moment(now="2026-01-01T00:00:00Z", generation=1)
 LATER = Moment(now="2026-01-02T00:00:00Z", generation=2)
 FOREIGN = '{"type": "Theirs",   "status":"Unknown", "odd": [1.0,  "\\u00e9"], "reason": "R"}'
+BACKEND_AND_ROUTE = """\
+apiVersion: gateway.networking.x-k8s.io/v1alpha1
+kind: XBackend
+metadata: {{name: pay, namespace: shop}}
+spec:
+  type: EndpointSelector
+  endpointSelector: {{matchLabels: {{app: pay}}}}
+  port: {{number: 8080}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {{name: pay, namespace: shop}}
+spec:
+  parentRefs: [{refs}]
+  rules: [{{backendRefs: [{{group: gateway.networking.x-k8s.io, kind: XBackend, name: pay}}]}}]
+"""
 GATEWAY = GatewayStatus(conditions=(holds("Accepted"), holds("Programmed")), listeners=())
 
 
@@ -206,6 +226,17 @@ def test_ancestors_beyond_the_room_that_others_leave_are_left_out() -> None:
     assert after[15]["ancestorRef"]["name"] == "a"
 
 
+def test_a_backend_has_room_for_more_ancestors_than_a_policy(tmp_path: Path) -> None:
+    parents = [f"edge-{number}" for number in range(20)]
+    refs = ", ".join(f"{{name: {each}, namespace: infra}}" for each in parents)
+    led = BACKEND_AND_ROUTE.format(refs=refs)
+    (tmp_path / "shop.yaml").write_text(
+        together(LEGATION_CLASS, *(gateway(each, 80) for each in parents), led)
+    )
+    written = translated([tmp_path]).outcome.statuses[Ref("XBackend", Name("shop", "pay"))]
+    assert sorted(each["ancestorRef"]["name"] for each in json.loads(written)["ancestors"]) == sorted(parents)
+
+
 @pytest.mark.parametrize("existing", [b"", b"{}", b'{"conditions":null,"listeners":null}'])
 def test_a_status_that_nobody_filled_is_no_obstacle(existing: bytes) -> None:
     assert times(merged(existing, GATEWAY, THEN)).keys() == {"Accepted", "Programmed"}
@@ -221,7 +252,9 @@ parents = st.lists(
     st.builds(ParentStatus, st.sampled_from(["a", "b", "c"]).map(edge), conditions),
     unique_by=lambda p: p.parent,
 ).map(tuple)
-statuses = st.builds(RouteStatus, parents) | st.builds(PolicyStatus, parents)
+statuses = (
+    st.builds(RouteStatus, parents) | st.builds(PolicyStatus, parents) | st.builds(BackendStatus, parents)
+)
 
 
 @given(statuses, statuses)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 
 from tests.worlds import worlds
 from translator.rules.status import (
+    BackendStatus,
     GatewayClassStatus,
     GatewayStatus,
     ListenerSetStatus,
@@ -22,14 +23,14 @@ from translator.world import World
 REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 TYPE = re.compile(r"([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 MOST_CONDITIONS = 8
-MOST_ENTRIES = {RouteStatus: 32, PolicyStatus: 16}
+MOST_ENTRIES = {RouteStatus: 32, PolicyStatus: 16, BackendStatus: 32}
 
 
 def entries(status: Status) -> tuple[ParentStatus, ...]:
     match status:
         case RouteStatus(parents):
             return parents
-        case PolicyStatus(ancestors):
+        case PolicyStatus(ancestors) | BackendStatus(ancestors):
             return ancestors
         case GatewayClassStatus() | GatewayStatus() | ListenerSetStatus():
             return ()
@@ -38,7 +39,7 @@ def entries(status: Status) -> tuple[ParentStatus, ...]:
 def lists(status: Status) -> Iterator[tuple[Condition, ...]]:
     """Yield every list of conditions in a status."""
     match status:
-        case RouteStatus() | PolicyStatus():
+        case RouteStatus() | PolicyStatus() | BackendStatus():
             yield from (each.conditions for each in entries(status))
         case GatewayClassStatus(conditions):
             yield conditions

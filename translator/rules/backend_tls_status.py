@@ -20,11 +20,9 @@ from translator.rules.gateways import CONTROLLER, GATEWAY
 from translator.rules.insecure_verification import forbidden, weakness
 from translator.rules.open_ports import open_ports
 from translator.rules.reach import gateways_to
-from translator.rules.status import ParentRef, ParentStatus, PolicyStatus
+from translator.rules.status import MOST_ANCESTORS, ParentRef, ParentStatus, PolicyStatus
 from translator.verdict import Condition, Refused, fails, legible, listed
 from translator.world import World
-
-MOST_ANCESTORS = 16  # of all controllers together
 
 #: Which trouble gives its reason to a policy that has several.
 _GRAVEST_FIRST = ("Conflicted", "Invalid", "TargetNotFound")

@@ -70,6 +70,11 @@ class ParentStatus(Struct, frozen=True):
     conditions: tuple[Condition, ...]
 
 
+MOST_PARENTS = 32  # as all others of these: that the API server takes, other controllers' entries included
+MOST_ANCESTORS = 16
+MOST_BACKEND_ANCESTORS = 32
+
+
 class RouteStatus(Struct, frozen=True):
     """Our entries of `status.parents`; other controllers' stay as they are."""
 
@@ -82,4 +87,10 @@ class PolicyStatus(Struct, frozen=True):
     ancestors: tuple[ParentStatus, ...]
 
 
-Status = GatewayClassStatus | GatewayStatus | ListenerSetStatus | RouteStatus | PolicyStatus
+class BackendStatus(Struct, frozen=True):
+    """The same of an XBackend, which has room for more of them."""
+
+    ancestors: tuple[ParentStatus, ...]
+
+
+Status = GatewayClassStatus | GatewayStatus | ListenerSetStatus | RouteStatus | PolicyStatus | BackendStatus

@@ -13,21 +13,19 @@ from translator.rules.external_names import forbidden
 from translator.rules.gateways import GATEWAY
 from translator.rules.managed import RUNS_PROXIES
 from translator.rules.reach import gateways_naming
-from translator.rules.status import ParentRef, ParentStatus, PolicyStatus
+from translator.rules.status import MOST_BACKEND_ANCESTORS, BackendStatus, ParentRef, ParentStatus
 from translator.rules.x_backends import KIND, encrypts, judge, port_of, weakness
 from translator.verdict import Condition, fails, holds
 from translator.world import World
 
-MOST_ANCESTORS = 32  # of all controllers together
-
 
 @query
-def x_backend_status(world: World, x_backend: Name) -> PolicyStatus:
+def x_backend_status(world: World, x_backend: Name) -> BackendStatus:
     """Return our entries of an XBackend's status."""
     written = world.must(XBackend, x_backend)
     port = port_of(x_backend, written.spec)
-    room = max(0, MOST_ANCESTORS - foreign_entries(written.status))
-    return PolicyStatus(
+    room = max(0, MOST_BACKEND_ANCESTORS - foreign_entries(written.status))
+    return BackendStatus(
         tuple(
             ParentStatus(
                 ParentRef(*GATEWAY, name=gateway.name, namespace=gateway.namespace),
