@@ -33,7 +33,7 @@ from translator.objects.x_backend import XBackend
 from translator.rules.bundles import Bundles
 from translator.rules.gateways import Binding, Delivery
 from translator.rules.managed import RUNS_PROXIES, Upkeep
-from translator.translate import INDEXES, Mistake, Resources, Translation, Translator
+from translator.translate import INDEXES, Mistake, Resources, Translation, Translator, mistakes_in
 from translator.world import World
 from xds_server.report import Cause
 from xds_server.snapshot import Snapshot
@@ -145,25 +145,23 @@ class Workbench:
             translation = self._translate()
         proxies = self._wanted(translation.gateways)
         pods = self._pods.keep(self.world.names(XBackend), self.world)
-        mistakes = {
-            **{
-                f"proxies of {name}": Mistake(bug, Ref("Gateway", name))
-                for name, bug in proxies.broken.items()
-            },
-            **{f"pods of {name}": Mistake(bug, Ref("XBackend", name)) for name, bug in pods.broken.items()},
-        }
         kept = self._notebook.keep(
             self.world, translation.statuses, translation.doubted, written(datetime.now(UTC))
         )
         self._news |= kept.news
         snapshots = self._publisher.snapshots(translation.gateways)
         found, records = self._compared(news, translation.gateways)
-        flaws = {f"trust of {ref}": Mistake(bug, ref) for ref, bug in found.broken.items()}
+        mistakes = {
+            **translation.broken,
+            **mistakes_in("proxies of", proxies, "Gateway"),
+            **mistakes_in("pods of", pods, "XBackend"),
+            **{f"trust of {ref}": Mistake(bug, ref) for ref, bug in found.broken.items()},
+        }
         took = time.monotonic() - begun
         return Outcome(
             snapshots,
             kept.statuses,
-            {**translation.broken, **mistakes, **flaws},
+            mistakes,
             took,
             kept.judged,
             self._news,

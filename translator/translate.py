@@ -161,9 +161,9 @@ class Translator:
         told = {kind: self._tell(kind, audience.get(kind, NOBODY)) for kind in AUDIENCE}
         self._world.memory.sweep()
         broken = [
-            _broken("needs", wanted, "Gateway"),
+            mistakes_in("needs", wanted, "Gateway"),
             *(supply.broken() for supply in self._supplies),
-            *(_broken(f"status of {kind}", rows, kind) for kind, rows in told.items()),
+            *(mistakes_in(f"status of {kind}", rows, kind) for kind, rows in told.items()),
             {f"relations of {ref}": Mistake(bug, ref) for ref, bug in self._world.mistakes.items()},
             {
                 _titled(*each): Mistake(bug, _subject(each[1]))
@@ -282,7 +282,7 @@ class Supply:
 
     def broken(self) -> dict[str, Mistake]:
         """Return what our own mistakes kept from being built."""
-        return _broken(self.part.type_url.rpartition(".")[2], self._rows, self.part.kind)
+        return mistakes_in(self.part.type_url.rpartition(".")[2], self._rows, self.part.kind)
 
 
 def _guests(world: World, names: tuple[Any, ...]) -> tuple[Placed, ...]:
@@ -305,7 +305,8 @@ def subjects(world: World, kind: str) -> frozenset[Name]:
             return world.names(SUBJECTS[kind])
 
 
-def _broken(title: str, rows: Rows[Any], kind: str = "") -> dict[str, Mistake]:
+def mistakes_in(title: str, rows: Rows[Any], kind: str = "") -> dict[str, Mistake]:
+    """Name the rows that a mistake of ours kept as they were; mere names are of this kind."""
     return {f"{title} {key}": Mistake(bug, _about(key, kind)) for key, bug in rows.broken.items()}
 
 
