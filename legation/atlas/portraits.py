@@ -14,7 +14,7 @@ from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.endpoint_slice import EndpointSlice
 from translator.objects.kinds import KINDS
 from translator.objects.namespace import Namespace
-from translator.rules.attachment import ROUTES, parents
+from translator.rules.attachment import ROUTES, parents, written_hostnames
 from translator.rules.backend_tls import POLICIES_BY_TARGET, Target, target_of
 from translator.rules.open_ports import GROUPS, open_ports
 from translator.rules.reach import ROUTES_BY_TARGET, targets
@@ -111,9 +111,7 @@ def _hits(world: World, words: list[str]) -> Iterator[Hit]:
 
 
 def _hostnames(world: World, ref: Ref) -> tuple[str, ...]:
-    spec = getattr(world.must(SHOWN[ref.kind], ref.name), "spec", None)
-    found: tuple[str, ...] = getattr(spec, "hostnames", ())
-    return found
+    return written_hostnames(world, ref) if ref.kind in ROUTES else ()
 
 
 def _spoken(ref: Ref, written: bytes) -> Iterator[About]:

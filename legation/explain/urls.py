@@ -14,10 +14,8 @@ from legation.explain.policies import contests_at
 from legation.explain.requests import Request, why_not
 from legation.explain.told import Statuses, about
 from translator.names import Name, Ref
-from translator.objects.grpc_route import GRPCRoute
-from translator.objects.http_route import HTTPRoute
 from translator.objects.scalars import is_address
-from translator.rules.attachment import ROUTES
+from translator.rules.attachment import ROUTES, written_hostnames
 from translator.rules.gateways import ours, refusal
 from translator.rules.hostnames import EVERY, covers, narrowest
 from translator.rules.listener_sets import slots
@@ -139,11 +137,6 @@ def _absent(world: World, statuses: Statuses, request: Request, asked: Iterable[
     """Name routes that write the host of the request, and took no part."""
     refs = (Ref(kind, name) for kind in HTTP_KINDS for name in sorted(world.names(ROUTES[kind])))
     for ref in refs:
-        written = _hostnames(world, ref)
+        written = written_hostnames(world, ref)
         if ref not in asked and any(covers(each, request.host) for each in written):
             yield Absent(thing(ref), about(statuses, ref))
-
-
-def _hostnames(world: World, route: Ref) -> tuple[str, ...]:
-    written = world.must(ROUTES[route.kind], route.name)
-    return tuple(written.spec.hostnames) if isinstance(written, HTTPRoute | GRPCRoute) else ()

@@ -204,7 +204,7 @@ def _refusal(world: World, target: Ref, route: Ref, passed: tuple[int, int, int]
             "NotAllowedByListeners",
             f"no listener of {target} takes {route.kind}s from {route.name.namespace}",
         )
-    if not hosted and (wrong := strange("hostnames", _hostnames(world, route))) is not None:
+    if not hosted and (wrong := strange("hostnames", written_hostnames(world, route))) is not None:
         return wrong
     if not hosted:
         return Refused(
@@ -232,7 +232,7 @@ def _allows(world: World, slot: Slot, route: Ref) -> bool:
 
 def _hosts(world: World, route: Ref, slot: Slot) -> tuple[Hosted, ...]:
     """Return the hostnames that a route and a listener have in common."""
-    names = _hostnames(world, route)
+    names = written_hostnames(world, route)
     if strange("hostnames", names) is not None:
         return ()
     listening = listeners.judge(world, slot).hostname
@@ -240,7 +240,8 @@ def _hosts(world: World, route: Ref, slot: Slot) -> tuple[Hosted, ...]:
     return tuple(Hosted(common, name) for common, name in pairs if common is not None)
 
 
-def _hostnames(world: World, route: Ref) -> tuple[str, ...]:
+def written_hostnames(world: World, route: Ref) -> tuple[str, ...]:
+    """Return the hostnames that a route names; those of plain connections name none."""
     written = world.must(ROUTES[route.kind], route.name)
     return () if isinstance(written, TCPRoute | UDPRoute) else written.spec.hostnames
 
