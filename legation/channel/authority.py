@@ -13,6 +13,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
@@ -166,7 +167,7 @@ def _finished(
 
 def _read(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Credential:
     """Read a certificate of ours; a key that is another's is a ValueError."""
-    if _public(certificate.public_key()) != _public(key.public_key()):  # type: ignore[arg-type]  # any has bytes
+    if _public(certificate.public_key()) != _public(key.public_key()):
         message = "the key is another certificate's"
         raise ValueError(message)
     is_root = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
@@ -186,7 +187,7 @@ def _names(certificate: x509.Certificate) -> frozenset[str]:
     return frozenset({*dns, *said.get_values_for_type(x509.UniformResourceIdentifier)})
 
 
-def _public(key: ec.EllipticCurvePublicKey) -> bytes:
+def _public(key: PublicKeyTypes) -> bytes:
     return key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
 

@@ -67,7 +67,7 @@ class Listening(Struct, frozen=True):
 
 def unread(slot: Slot) -> Listening:
     """Return what stands for a listener that a mistake of ours kept from ever being read."""
-    return Listening(0, "", EVERY, False, (), (), None, our_fault(f"listener {slot}"), ())  # noqa: FBT003  no flag
+    return Listening(0, "", EVERY, False, (), (), None, our_fault(f"listener {slot}"), ())  # noqa: FBT003  # no flag
 
 
 @steady(unread)

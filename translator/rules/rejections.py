@@ -20,7 +20,7 @@ def told(world: World, gateway: Name, rejection: Rejection) -> str:
 
 
 @steady(lambda _gateway, _resource, _is_endpoints: ())
-def makers(world: World, gateway: Name, resource: str, is_endpoints: bool) -> tuple[Ref, ...]:  # noqa: FBT001  a query's names are given by position
+def makers(world: World, gateway: Name, resource: str, is_endpoints: bool) -> tuple[Ref, ...]:  # noqa: FBT001  # a query's names are given by position
     """Name the objects of which a Gateway's cluster, or endpoints, were made."""
     backends = (each.backend for each in needs(world, gateway).hops)
     found = {
