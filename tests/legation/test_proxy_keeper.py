@@ -2,10 +2,11 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, ItemsView
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event
 
 import msgspec
 import pytest
@@ -131,6 +132,37 @@ async def test_who_leads_no_longer_says_no_more_that_something_is_in_the_way(tmp
             await eventually(lambda: "you may not" in told.get(Name("shop", "edge"), ""))
             running.cancel()
     assert told == {Name("shop", "edge"): ""}, "another may have mended it, and would not tell us"
+
+
+class ReadBesideTheLoop(dict[str, str]):
+    """What a Gateway asks of its objects, which waits to be read until an event loop has gone on meanwhile."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self.loop = loop
+        self.went_on: list[bool] = []
+
+    def items(self) -> ItemsView[str, str]:
+        """Note whether the loop had a turn while this was read; on the loop itself it has none."""
+        turn = Event()
+        self.loop.call_soon_threadsafe(turn.set)
+        self.went_on.append(turn.wait(SOON / 4))
+        return super().items()
+
+
+async def test_manifests_are_written_beside_the_event_loop(tmp_path: Path) -> None:
+    api, asked = FaultyApi(), wanted("edge")
+    annotations = ReadBesideTheLoop(asyncio.get_running_loop())
+    infrastructure = structs.replace(asked.gateway.spec.infrastructure, annotations=annotations)
+    spec = structs.replace(asked.gateway.spec, infrastructure=infrastructure)
+    asked = structs.replace(asked, gateway=structs.replace(asked.gateway, spec=spec))
+    async with keeping(api, tmp_path) as keeper:
+        keeper.take({Name("shop", "edge"): asked})
+        async with asyncio.TaskGroup() as tasks:
+            running = tasks.create_task(keeper.run())
+            await api.until(lambda: ("deployments", "shop", "legation-edge") in api.objects)
+            running.cancel()
+    assert annotations.went_on == [True]
 
 
 async def test_what_a_gateway_asks_of_its_objects_is_asked_of_its_identity_too(tmp_path: Path) -> None:
