@@ -1,6 +1,7 @@
 """What the Envoys of one group last accepted, kept a little longer than it is offered, and may wait for."""
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 
 from xds_server.lately import Lately
 from xds_server.snapshot import CDS, EDS, LDS, Entry, Snapshot
@@ -20,6 +21,8 @@ class Memory:
         self._gone: Lately[tuple[str, str], None] = Lately(KEPT_AFTER_REMOVAL)
         self._awaited: Lately[tuple[str, str], None] = Lately(YOUNG)  # by what has changed
         self._emptied: Lately[str, Entry] = Lately(KEPT_AFTER_REMOVAL)  # endpoints as they were
+        self._missing: Lately[tuple[str, str], frozenset[str]] = Lately(KEPT_AFTER_REMOVAL)  # in full sets
+        self._now = 0.0  # when the offer was changed last
 
     def accept(self, entries: Iterable[Entry]) -> None:
         """Some Envoy of the group took these."""
@@ -36,7 +39,7 @@ class Memory:
         """Note what has left the offer and what is new in it, and let go of what was so long ago."""
         self._note_awaited(snapshot, changed, now)
         self._note_emptied(snapshot, changed.get(EDS, ()), now)
-        self._offered = snapshot
+        self._offered, self._now = snapshot, now
         for type_url, names in changed.items():
             offered = snapshot.entries.get(type_url, {})
             gone = {each for each in names if each not in offered and snapshot.find(type_url, each) is None}
@@ -46,6 +49,7 @@ class Memory:
                 self._gone.note((type_url, name), None, now)
         for key in self._gone.forget(now):
             self._good.pop(key, None)
+        self._missing.forget(now)
 
     def _note_awaited(self, snapshot: Snapshot, changed: Mapping[str, Iterable[str]], now: float) -> None:
         """Take nothing of a first offer for new: it may be that of a server that came again.
@@ -77,9 +81,15 @@ class Memory:
         self._awaited.forget(now)
         return frozenset(name for kind, name in self._awaited if kind == type_url)
 
-    def left_behind(self, type_url: str) -> dict[str, Entry]:
+    def sent(self, type_url: str, version: str, names: AbstractSet[str]) -> None:
+        """Note what is missing in a full set: who comes back with its version has let go of that."""
+        missing = frozenset(name for kind, name in self._gone if kind == type_url and name not in names)
+        self._missing.note((type_url, version), missing, self._now)
+
+    def left_behind(self, type_url: str, version: str) -> dict[str, Entry]:
         """Removed clusters and endpoints that the routes of a returning client may still need."""
         if type_url not in NEEDED_AFTER_REMOVAL:
             return {}
+        missing = self._missing.get((type_url, version)) or frozenset()
         gone = [key for key in self._gone if key[0] == type_url and key in self._good]
-        return {key[1]: self._good[key] for key in gone}
+        return {key[1]: self._good[key] for key in gone if key[1] not in missing}

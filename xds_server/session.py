@@ -81,6 +81,7 @@ class Session:
         self._sent_once = False
         self._owes_answer = False
         self._estranged = False  # came with a set whose content we do not know, and lacks some of ours still
+        self._came_with = ""  # the version of that set
 
     # what the client says
 
@@ -106,6 +107,7 @@ class Session:
         self.opened = True
         match ask:
             case Ask():
+                self._came_with = ask.version
                 self._estranged = self.returned = bool(ask.version)
             case DeltaAsk():
                 self.returned = bool(ask.versions)
@@ -208,7 +210,7 @@ class Session:
 
     def _news(self, snapshot: Snapshot, gate: Gate) -> Change | None:
         if self._estranged and not self._sent_once:
-            self._recall(self._memory.left_behind(self.type_url))
+            self._recall(self._memory.left_behind(self.type_url, self._came_with))
         while self._groups:
             apart = self._compose(self._pending & self._groups.pop(0), snapshot, gate)
             if apart.updates or apart.removed:
@@ -236,6 +238,8 @@ class Session:
         entries = {**self._known(), **change.updates} if self._whole else change.updates
         sent = tuple(entries[name] for name in sorted(entries.keys() - change.removed))
         version = content_version("".join(f"{entry.name}\n{entry.version}\n" for entry in sent).encode())
+        if self._deletes_by_absence:
+            self._memory.sent(self.type_url, version, entries.keys() - change.removed)
         removed = () if self._whole else tuple(sorted(change.removed))
         return Response(self.type_url, nonce, version, sent, removed)
 

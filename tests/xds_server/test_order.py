@@ -407,6 +407,20 @@ def test_a_returning_client_that_takes_full_sets_keeps_them_too() -> None:
 
 
 @pytest.mark.rule(37)
+@pytest.mark.parametrize("has_let_go", [True, False])
+def test_a_returning_client_is_given_again_only_what_its_full_set_had(*, has_let_go: bool) -> None:
+    server = Server()
+    old = {"c1": cluster("v1", None, "s")}
+    client = settled(server, {CDS: old, SDS: {"s": plain("s")}, RDS: {"way": table("v1", "c1")}}, whole=True)
+    client.take_all(client.publish({CDS: NEW, SDS: {}, RDS: {"way": table("v2", "c2")}}))
+    if has_let_go:
+        client.take_all(client.hear_after(GRACE))
+    client.leave()
+    [clusters] = server.connect(whole=True).ask(CDS, version=client.versions[CDS])
+    assert names(clusters) == (["c2"] if has_let_go else ["c1", "c2"])
+
+
+@pytest.mark.rule(37)
 def test_a_returning_client_does_not_lose_listeners_that_must_wait() -> None:
     server = Server()
     server.publish({CDS: ONE, LDS: {"l1": listener("v1", None, "c1"), "l2": listener("v1")}})
