@@ -278,3 +278,27 @@ def test_endpoints_that_were_emptied_long_ago_are_not_said_as_they_were(*, whole
     server.publish(emptied(RDS, "c2", "c1", clusters=REPLACED["changed"]))
     client, heard = comes_back(server, was, *ALL, whole=whole)
     assert told_of_e1(client.take_all(heard)) == [NONE, "way"]
+
+
+@pytest.mark.rule(36)
+@TRAFFIC
+def test_endpoints_are_emptied_after_what_led_there_and_is_offered_no_more(kind: str) -> None:
+    client = settled(Server(), filled(kind, "c1"), whole=False)
+    gone, told = client.publish({**emptied(kind, "c1"), kind: {}})
+    assert (gone.type_url, gone.removed) == (kind, ("way",))
+    assert bodies(told)["e1"] == NONE
+
+
+@pytest.mark.rule(35)
+@BOTH
+def test_endpoints_do_not_wait_for_what_was_refused_while_something_else_is_led_elsewhere(
+    *, whole: bool
+) -> None:
+    def tables(way: str, other: str) -> Offer:
+        return {RDS: {"way": table("v1", way), "other": table("v1", other)}}
+
+    client = settled(Server(), {**filled(RDS, "c1"), **tables("c1", "c2")}, whole=whole)
+    [refused] = client.publish({**filled(RDS, "c1"), **tables("c2", "c2")})
+    assert client.nack(refused, "'way' is wrong") == []
+    [told, _] = client.publish({**emptied(RDS, "c2"), **tables("c2", "elsewhere")})
+    assert bodies(told)["e1"] == NONE

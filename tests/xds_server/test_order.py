@@ -763,3 +763,91 @@ def test_a_cluster_that_was_refused_for_its_secrets_sake_is_offered_again(*, who
     assert bodies(good) == {"s": "good"}
     [repeated, *_] = client.ack(good)
     assert bodies(repeated) == bodies(changed)
+
+
+@pytest.mark.rule(21)
+@BOTH
+def test_a_refused_cluster_is_not_offered_again_for_the_sake_of_endpoints(*, whole: bool) -> None:
+    def offered(text: str, at: str) -> Offer:
+        return {CDS: {"c1": cluster(text, "e1")}, EDS: {"e1": plain(at)}}
+
+    client = settled(Server(), offered("good", "here"), whole=whole)
+    changed, again = client.publish(offered("bad", "here"))
+    client.ack(again)
+    client.nack(changed, "no such cipher")
+    [bad] = client.publish(offered("bad", "bad"))
+    assert client.nack(bad, "no address") == []
+    [good] = client.publish(offered("bad", "there"))
+    assert bodies(good) == {"e1": "there"}
+    assert client.ack(good) == []
+
+
+@pytest.mark.rule(32)
+@BOTH
+@TRAFFIC
+def test_a_route_waits_while_it_is_not_known_whose_endpoints_were_refused(*, whole: bool, kind: str) -> None:
+    first = {**offer(kind, "c1", clusters=ONE), EDS: {"e2": plain("nobody"), "e3": plain("nobody")}}
+    client = settled(Server(), first, whole=whole)
+    cold = {**ONE, "c2": cluster("v1", "e2")}
+    made, both = client.publish(
+        {**offer(kind, "c2", clusters=cold), EDS: {"e2": plain("there"), "e3": plain("bad")}}
+    )
+    assert client.ack(made) == []
+    [half] = client.nack(both, "no")
+    assert bodies(half)["e2"] == "there"
+    other, repointed = client.ack(half)
+    assert (other.type_url, repointed.type_url) == (EDS, kind)
+
+
+@pytest.mark.rule(36)
+@BOTH
+@pytest.mark.parametrize("parent", [CDS, LDS])
+def test_a_secret_goes_after_whoever_names_it(*, whole: bool, parent: str) -> None:
+    named = Resource(b"v1", secrets=("s",))
+    client = settled(Server(), {parent: {"p": named}, SDS: {"s": plain("s")}}, whole=whole)
+    [replaced] = client.publish({parent: {"p": plain("v2")}})
+    assert "s" in client.seat.stream.holdings()[SDS]
+    heard = client.ack(replaced)
+    assert names_gone(heard) == ([] if whole else ["s"])
+    client.take_all(heard)
+    assert client.seat.stream.holdings()[SDS] == {}
+
+
+@pytest.mark.rule(37)
+@BOTH
+@TRAFFIC
+def test_a_client_that_came_back_is_heard_on_its_clusters_before_it_asks_for_endpoints(
+    *, whole: bool, kind: str
+) -> None:
+    server = Server()
+    server.publish(offer(kind, "c1", clusters={"c1": cluster("v1", "e1")}))
+    client = server.connect(whole=whole)
+    name = () if kind == LDS else ("way",)
+    first = (
+        client.ask(kind, *name, version="old")
+        if whole
+        else client.change(kind, name, versions={"way": "old"})
+    )
+    assert first == client.hear_after(GRACE - 1) == []
+    [led] = client.hear_after(1)
+    assert led.type_url == kind
+
+
+@pytest.mark.rule(40)
+def test_endpoints_of_a_cluster_of_an_earlier_stream_stay_until_the_client_says_that_it_has_none() -> None:
+    server = Server()
+    first = {CDS: {"c": cluster("v1", "e")}, EDS: {"e": plain("here")}, SDS: {"e": plain("of the same name")}}
+    client = settled(server, first, whole=False)
+    held = client.seat.stream.holdings()
+    client.publish({**first, CDS: {"c": cluster("v2", "e")}})
+    client.leave()
+    server.publish({CDS: {}})
+    returned = server.connect(whole=False)
+    [kept] = returned.change(EDS, ("e",), versions=held[EDS])
+    assert returned.ack(kept) == []
+    [no_listeners] = returned.change(LDS)
+    assert no_listeners.type_url == LDS
+    [of_the_same_name] = returned.change(SDS, ("e",), versions=held[SDS])
+    assert (of_the_same_name.type_url, of_the_same_name.removed) == (SDS, ("e",))
+    *_, gone = returned.change(CDS)
+    assert (gone.type_url, gone.removed) == (EDS, ("e",))
