@@ -17,7 +17,7 @@ from translator.objects.gateway import Gateway
 from translator.objects.gateway_class import GatewayClass
 from translator.objects.gateway_parameters import GatewayParameters, GatewayParametersSpec
 from translator.rules.gateways import CONTROLLER
-from translator.rules.managed import RUNS_PROXIES, proxy_name, settle, short
+from translator.rules.managed import RUNS_PROXIES, label, proxy_name, settle, short
 from translator.rules.ports import Bound
 from translator.translate import INDEXES
 from translator.world import World
@@ -27,6 +27,7 @@ SERVER = "legation-xds.legation-system.svc"
 ENVIRONMENT = Environment(HostPort(SERVER, 18000), SERVER, "envoyproxy/envoy:v1.40.0")
 PORTS = (Bound(EDGE, 80), Bound(EDGE, 443), Bound(EDGE, 53, "UDP"))
 LABEL = re.compile(r"[a-z]([-a-z0-9]{0,61}[a-z0-9])?")
+VALUE = re.compile(r"[a-z0-9]([-.a-z0-9]{0,61}[a-z0-9])?")  # of a label
 AMOUNTS = st.dictionaries(st.sampled_from(["cpu", "memory", "example.com/card"]), st.just(1))
 NAMES = st.from_regex(r"[a-z0-9]([-a-z0-9]{0,80}[a-z0-9])?(\.[a-z0-9]{1,60})?", fullmatch=True)
 
@@ -338,6 +339,21 @@ def test_labels_of_a_gateway_do_not_break_the_selector() -> None:
     assert selector.items() <= labels.items()
 
 
+@pytest.mark.parametrize("name", ["edge", "edge.v1", "1.edge", "a" * 63])
+def test_whatever_is_made_is_found_by_the_names_of_its_gateway_and_of_its_class(name: str) -> None:
+    asked = gateway({"gatewayClassName": "gateways.example.com"})
+    asked = msgspec.structs.replace(asked, metadata=msgspec.structs.replace(asked.metadata, name=name))
+    for manifest in made(of=asked).values():
+        labels = manifest["metadata"]["labels"]  # type: ignore[index]  # it is one
+        assert labels["gateway.networking.k8s.io/gateway-name"] == name
+        assert labels["gateway.networking.k8s.io/gateway-class-name"] == "gateways.example.com"
+
+
+@given(NAMES)
+def test_every_name_is_written_as_a_label_may_be(name: str) -> None:
+    assert VALUE.fullmatch(label(name))
+
+
 @given(NAMES)
 def test_every_name_is_one_that_a_service_may_have(name: str) -> None:
     assert LABEL.fullmatch(proxy_name(Name("infra", name)).name)
@@ -346,9 +362,10 @@ def test_every_name_is_one_that_a_service_may_have(name: str) -> None:
 
 @given(st.lists(NAMES, unique=True, min_size=2, max_size=20))
 def test_no_two_gateways_share_a_name(names: list[str]) -> None:
-    shared = [*names, *(short(name, 54) for name in names)]  # as if somebody had read a shortened one
+    shared = [*names, *(short(name, 54) for name in names), *map(label, names)]  # as if somebody had read a shortened one
     distinct = set(shared)
     assert len({proxy_name(Name("infra", name)).name for name in distinct}) == len(distinct)
+    assert len({label(name) for name in distinct}) == len(distinct)
 
 
 def test_long_names_that_begin_alike_stay_apart() -> None:

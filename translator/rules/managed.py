@@ -112,11 +112,20 @@ def proxy_name(gateway: Name) -> Name:
 
 
 def short(name: str, longest: int = LONGEST) -> str:
-    """Write a name as a label; one that must change for that, or looks as if it had, gets a digest."""
-    if len(name) <= longest and "." not in name and not LOOKS_SHORTENED.fullmatch(name):
+    """Write a name without dots; one that must change for that, or looks as if it had, gets a digest."""
+    if "." not in name and _is_kept(name, longest):
         return name
     digest = sha256(name.encode()).hexdigest()[:DIGEST]
     return f"{name.replace('.', '-')[: longest - DIGEST - 1].rstrip('-')}-{digest}"
+
+
+def label(name: str) -> str:
+    """Write a name as the value of a label, which may have dots: people select by the name itself."""
+    return name if _is_kept(name, LONGEST) else short(name)
+
+
+def _is_kept(name: str, longest: int) -> bool:
+    return len(name) <= longest and not LOOKS_SHORTENED.fullmatch(name)
 
 
 class _Ingress(Struct, frozen=True):
