@@ -120,12 +120,13 @@ class Moment:
 
     def _hears_more_before(self, entry: Entry) -> bool:
         """Whether a client that came back may soon say what it has; it need not have any."""
-        is_unheard = (
-            self._is_unheard_on_traffic
-            if entry.leads_to_nobody
-            else bool(entry.resource.targets) and self._is_unheard_on_clusters
-        )
-        return is_unheard and not self._reached(self._order.heard_since + self._order.patience.grace)
+        heard_since, patience = self._order.heard_since, self._order.patience
+        if entry.leads_to_nobody:
+            return self._is_unheard_on_traffic and not self._reached(heard_since + patience.grace)
+        if not (entry.resource.targets and self._is_unheard_on_clusters):
+            return False
+        until_warm = patience.hold if self._is_back else 0.0  # Envoy helps itself in no more than both
+        return not self._reached(heard_since + patience.grace + until_warm)
 
     def _since(self, entry: Entry) -> float:
         return self._order.arriving.setdefault((entry.type_url, entry.name), self._now)
