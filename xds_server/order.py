@@ -171,10 +171,7 @@ class Moment:
 
     @cached_property
     def _unready(self) -> frozenset[str]:
-        clusters = self._order.sessions[CDS]
-        if not clusters.opened:
-            return frozenset()
-        open_ = clusters.unsettled | self._order.warming.keys()
+        open_ = self._order.sessions[CDS].unsettled | self._order.warming.keys()
         return frozenset(name for name in open_ if self._snapshot.find(CDS, name) is not None)
 
     @cached_property

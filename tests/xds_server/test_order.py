@@ -185,6 +185,15 @@ def test_a_cluster_that_is_not_ours_is_not_waited_for(*, whole: bool, kind: str)
     assert repointed.type_url == kind
 
 
+@pytest.mark.rule(33)
+@BOTH
+@TRAFFIC
+def test_a_cluster_that_is_ours_no_more_is_not_waited_for(*, whole: bool, kind: str) -> None:
+    client = settled(Server(), offer(kind, "c1", clusters=ONE), whole=whole)
+    [changed] = client.publish(offer(kind, "c1", "of the bootstrap", clusters={}))
+    assert changed.type_url == kind
+
+
 @pytest.mark.rule(34)
 @BOTH
 @TRAFFIC
@@ -851,3 +860,21 @@ def test_endpoints_of_a_cluster_of_an_earlier_stream_stay_until_the_client_says_
     assert (of_the_same_name.type_url, of_the_same_name.removed) == (SDS, ("e",))
     *_, gone = returned.change(CDS)
     assert (gone.type_url, gone.removed) == (EDS, ("e",))
+
+
+@pytest.mark.rule(32)
+@BOTH
+def test_a_cold_cluster_is_waited_for_although_a_table_of_its_name_was_refused(*, whole: bool) -> None:
+    first = {"way": table("v1", "c1"), "c2": table("v1", "c1")}
+    client = settled(Server(), {CDS: ONE, RDS: first}, whole=whole)
+    cold = {**ONE, "c2": cluster("v1", "e2")}
+    made, table_of_its_name = client.publish({CDS: cold, RDS: {**first, "c2": table("bad", "c1")}})
+    assert client.ack(made) == client.nack(table_of_its_name, "'c2' is wrong") == []
+    assert client.publish({CDS: cold, RDS: {"way": table("v2", "c2"), "c2": table("bad", "c1")}}) == []
+
+
+@pytest.mark.rule(62)
+def test_a_guessed_secret_is_absent_also_where_endpoints_have_its_name() -> None:
+    client = settled(Server(), {CDS: {"c": cluster("v1", "e")}, EDS: {"e": plain("here")}}, whole=False)
+    [none] = client.change(SDS, ("e",))
+    assert (none.type_url, none.entries, none.removed) == (SDS, (), ("e",))
