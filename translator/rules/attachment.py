@@ -85,7 +85,7 @@ def attached(world: World, slot: Slot, kind: str) -> tuple[Guest, ...]:
     return _taken.at(world, slot, slot.owner, kind) or ()
 
 
-@keyed(rank=1)
+@keyed(rank=2)
 def _taken(world: World, owner: Ref, kind: str) -> dict[Slot, tuple[Guest, ...]]:
     """Return all that the listeners of one object took: asked once, not once a listener."""
     guests: dict[Slot, dict[Name, dict[Hosted, None]]] = {}
@@ -115,7 +115,7 @@ def _loses(world: World, route: Ref, slot: Slot) -> bool:
     return bool(_lost.at(world, route, slot))
 
 
-@keyed(rank=0)
+@keyed(rank=1)
 def _lost(world: World, slot: Slot) -> dict[Ref, bool]:
     """Return the routes that lose their hostnames at a listener to an older route of the other HTTP kind.
 

@@ -131,10 +131,6 @@ POLICIES_BY_TARGET = Index(BackendTLSPolicy, _targets)
 @query
 def holder(world: World, target: Target) -> Name | None:
     """Return the policy that goes before all others with exactly this target: found once for all of them."""
-    return _oldest(world, target)
-
-
-def _oldest(world: World, target: Target) -> Name | None:
     rivals = world.where(POLICIES_BY_TARGET, target)
     return name_of(min(rivals, key=age)) if rivals else None
 
@@ -145,7 +141,7 @@ def winner(world: World, port: ServicePort) -> Name | None:
     if port.transport != "TCP":
         return None
     for section in (*[each.name for each in entries(world, port)], ""):
-        policy = _oldest(world, Target(port.service, section, port.kind))
+        policy = holder(world, Target(port.service, section, port.kind))
         if policy is not None:
             return policy
     return None

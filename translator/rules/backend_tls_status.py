@@ -18,7 +18,7 @@ from translator.rules.degraded import degraded, told_of
 from translator.rules.expiry import expiring
 from translator.rules.gateways import CONTROLLER, GATEWAY
 from translator.rules.insecure_verification import forbidden, weakness
-from translator.rules.open_ports import open_ports
+from translator.rules.open_ports import called, open_ports
 from translator.rules.reach import gateways_to
 from translator.rules.status import MOST_ANCESTORS, ParentRef, ParentStatus, PolicyStatus
 from translator.verdict import Condition, Refused, fails, legible, listed
@@ -117,12 +117,16 @@ def _gateways(world: World, policy: Name) -> tuple[Name, ...]:
     """Return the Gateways that lead to a port the policy targets, won or lost."""
     refs = world.must(BackendTLSPolicy, policy).spec.target_refs
     targets = [target for ref in refs if (target := target_of(policy.namespace, ref)) is not None]
-    ports = {
-        ServicePort(target.service, each.port, each.protocol, target.kind)
-        for target in targets
-        for each in _ports(world, target)
-    }
-    return tuple(sorted({gateway for port in ports for gateway in gateways_to(world, port)}))
+    return tuple(sorted({gateway for target in targets for gateway in _leading(world, target)}))
+
+
+@query
+def _leading(world: World, target: Target) -> frozenset[Name]:
+    """Return the Gateways that lead to what is targeted: found once for all policies that do."""
+    ports = (
+        ServicePort(target.service, each.port, each.protocol, target.kind) for each in _ports(world, target)
+    )
+    return frozenset(gateway for port in ports for gateway in gateways_to(world, port))
 
 
 def _service(world: World, policy: Name) -> ParentRef:
@@ -196,5 +200,6 @@ def _notes(world: World, policy: Name, target: Target) -> tuple[str, ...]:
 
 
 def _ports(world: World, target: Target) -> tuple[OpenPort, ...]:
-    ports = open_ports(world, target.owner) or ()
-    return tuple(each for each in ports if target.section in ("", each.name))
+    if target.section:
+        return called(world, target.owner, target.section)
+    return open_ports(world, target.owner) or ()

@@ -7,7 +7,7 @@ one cannot be asked nobody can say yes, so requests fail; a filter of another ty
 from msgspec import Struct, structs
 
 from translator.memo import steady
-from translator.names import Name, ServicePort
+from translator.names import Name, Ref, ServicePort
 from translator.objects.filters import HTTPExternalAuthFilter
 from translator.objects.gateway import Gateway
 from translator.objects.listener_set import ListenerSet
@@ -59,10 +59,10 @@ def questions(world: World, slot: Slot) -> Questions:
     return Questions(asked, None, tuple(each.whom for each in asked if isinstance(each.whom, Refused)))
 
 
-def asks(world: World, slot: Slot, port: ServicePort) -> bool:
-    """Tell whether a listener asks a Service port."""
+def asked_ports(world: World, slot: Slot, owner: Ref) -> frozenset[ServicePort]:
+    """Return the ports of an object that a listener asks."""
     found = (each.whom for each in questions(world, slot).asked)
-    return any(isinstance(each, Backend) and each.port == port for each in found)
+    return frozenset(each.port for each in found if isinstance(each, Backend) and each.port.owner == owner)
 
 
 def _written(listener: Listener) -> tuple[ListenerFilter, ...]:

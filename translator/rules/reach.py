@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from translator.memo import query
+from translator.memo import keyed, query
 from translator.names import Name, Ref, ServicePort
 from translator.objects.grpc_route import GRPCBackendRef, GRPCRouteRule
 from translator.objects.http_route import HTTPBackendRef, HTTPRouteRule
@@ -15,7 +15,7 @@ from translator.rules.backends import Backend, Traffic
 from translator.rules.default_gateways import Route
 from translator.rules.gateways import ours
 from translator.rules.http_routes import rules
-from translator.rules.listener_filters import GATEWAYS_BY_SERVICE, SETS_BY_SERVICE, asks
+from translator.rules.listener_filters import GATEWAYS_BY_SERVICE, SETS_BY_SERVICE, asked_ports
 from translator.rules.listener_sets import Slot, gateway_of, slots
 from translator.rules.open_ports import GROUPS
 from translator.rules.streams import streams
@@ -68,14 +68,28 @@ def _besides(rule: object) -> list[BackendObjectReference]:
     return [*copied, *[each.backend_ref for each in questions.asked(rule)]]
 
 
+NOBODY: frozenset[Name] = frozenset()
 ROUTES_BY_TARGET = {kind: Index(struct, targets) for kind, struct in ROUTES.items() if kind != "UDPRoute"}
 
 
 @query
 def gateways_to(world: World, port: ServicePort) -> tuple[Name, ...]:
     """Return the Gateways of ours whose attached routes originate connections to a port, by name."""
-    found = {gateway for route in _routes(world, port.owner) for gateway in _leads(world, route, port)}
-    return tuple(sorted(found | {slot.gateway for slot in _asking(world, port)} | telling(world, port)))
+    return tuple(sorted((_led_to.at(world, port, port.owner) or NOBODY) | telling(world, port)))
+
+
+@keyed(rank=2)
+def _led_to(world: World, owner: Ref) -> dict[ServicePort, frozenset[Name]]:
+    """Return the Gateways that lead to each port of an object: found once, not once for each of its ports."""
+    found: dict[ServicePort, set[Name]] = {}
+    for route in _routes(world, owner):
+        ports = [port for port in opened(world, route) if port.owner == owner]
+        gateways = frozenset(_openers(world, route)) if ports else NOBODY
+        for port in ports:
+            found.setdefault(port, set()).update(gateways)
+    for slot, port in _asking(world, owner):
+        found.setdefault(port, set()).add(slot.gateway)
+    return {port: frozenset(gateways) for port, gateways in found.items()}
 
 
 @query
@@ -83,12 +97,15 @@ def gateways_naming(world: World, port: ServicePort) -> tuple[Name, ...]:
     """Return the Gateways of ours that are to lead to a backend, be it refused or not, by name."""
     attached = (parent for route in _routes(world, port.owner) for parent in parents(world, route))
     found = {parent.gateway for parent in attached if parent.attached}
-    return tuple(sorted(found | {slot.gateway for slot in _asking(world, port)}))
+    return tuple(
+        sorted(found | {slot.gateway for slot, asked in _asking(world, port.owner) if asked == port})
+    )
 
 
 def routes_to(world: World, port: ServicePort, gateway: Name) -> Iterator[Ref]:
     """Name the routes by which a Gateway leads to a port."""
-    return (route for route in _routes(world, port.owner) if gateway in _leads(world, route, port))
+    leading = (route for route in _routes(world, port.owner) if port in opened(world, route))
+    return (route for route in leading if gateway in _openers(world, route))
 
 
 def _routes(world: World, target: Ref) -> Iterator[Ref]:
@@ -108,18 +125,19 @@ def opened(world: World, route: Ref) -> frozenset[ServicePort]:
     return frozenset(target.port for target in found if isinstance(target, Backend))
 
 
-def _asking(world: World, port: ServicePort) -> Iterator[Slot]:
-    """Name the listeners that ask a Service port before any route is chosen."""
-    sets = world.names_where(SETS_BY_SERVICE, port.service) if world.has_seen(ListenerSet) else ()
+def _asking(world: World, owner: Ref) -> Iterator[tuple[Slot, ServicePort]]:
+    """Name the listeners that ask a Service before any route is chosen, each with the ports that it asks."""
+    sets = world.names_where(SETS_BY_SERVICE, owner.name) if world.has_seen(ListenerSet) else ()
     joined = (gateway_of(world, name) for name in sets)
-    for gateway in {*world.names_where(GATEWAYS_BY_SERVICE, port.service), *joined}:
+    for gateway in {*world.names_where(GATEWAYS_BY_SERVICE, owner.name), *joined}:
         if gateway is not None and gateway in ours(world):
-            yield from (slot for slot in slots(world, gateway) if asks(world, slot, port))
+            yield from (
+                (each, port) for each in slots(world, gateway) for port in asked_ports(world, each, owner)
+            )
 
 
-def _leads(world: World, route: Ref, port: ServicePort) -> Iterator[Name]:
-    """Name the Gateways by which a route opens connections to a port; TLS passed through is the client's."""
-    if port in opened(world, route):
-        for parent in parents(world, route):
-            if any(not listeners.judge(world, each.slot).passthrough for each in parent.attached):
-                yield parent.gateway
+def _openers(world: World, route: Ref) -> Iterator[Name]:
+    """Name the Gateways that open connections for a route; TLS passed through is the client's."""
+    for parent in parents(world, route):
+        if any(not listeners.judge(world, each.slot).passthrough for each in parent.attached):
+            yield parent.gateway

@@ -202,7 +202,7 @@ def _serves(each: listeners.Listening, table: Table) -> bool:
     return each.served and (each.port, each.protocol) == (table.port, protocol)
 
 
-@keyed(rank=2)
+@keyed(rank=3)
 def _placed(world: World, table: Table) -> dict[str, tuple[Placed, ...]]:
     """Return the routes of a table by the hostnames that their listeners own."""
     found: dict[str, list[Placed]] = {}

@@ -1,0 +1,108 @@
+"""What one change costs where one Service has many ports, policies and routes."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+from tests.golden import FOLDER, let_in, objects
+from tests.poison.effort import grows_no_faster
+from translator.objects.kinds import Object, name_of
+from translator.translate import INDEXES, Translator
+from translator.world import World
+
+FEW = 40  # ports, of which four times as many are tried
+V1 = "gateway.networking.k8s.io/v1"
+
+Json = dict[str, Any]
+
+
+def thing(version: str, kind: str, name: str, **spec: object) -> Object:
+    metadata = {"name": name, "namespace": "shop"}
+    return let_in({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec})
+
+
+def service(ports: Iterable[int]) -> Object:
+    return thing("v1", "Service", "big", ports=[{"name": f"p{port}", "port": port} for port in ports])
+
+
+def route(number: int, port: int) -> Object:
+    """Return a route for one host to one port."""
+    refs = [{"name": "big", "port": port}]
+    parents = [{"name": "edge", "namespace": "infra"}]
+    hosts = [f"n{number}.shop.test"]
+    return thing(
+        V1, "HTTPRoute", f"n{number}", parentRefs=parents, hostnames=hosts, rules=[{"backendRefs": refs}]
+    )
+
+
+def policy(number: int, section: str = "", hostname: str = "pay.test") -> Object:
+    """Return a policy for the Service, or for one port of it."""
+    target = {"group": "", "kind": "Service", "name": "big"} | ({"sectionName": section} if section else {})
+    proof = {"hostname": hostname, "wellKnownCACertificates": "System"}
+    return thing(V1, "BackendTLSPolicy", f"n{number}", targetRefs=[target], validation=proof)
+
+
+def edge() -> Object:
+    """Return the Gateway of all cases."""
+    listener = {
+        "name": "http",
+        "port": 80,
+        "protocol": "HTTP",
+        "allowedRoutes": {"namespaces": {"from": "All"}},
+    }
+    metadata = {"name": "edge", "namespace": "infra"}
+    spec = {"gatewayClassName": "legation", "listeners": [listener]}
+    return let_in({"apiVersion": V1, "kind": "Gateway", "metadata": metadata, "spec": spec})
+
+
+def many_routes(many: int) -> list[Object]:
+    """Return a route to each port, and a policy for all ports."""
+    return [policy(0), *(route(port, port) for port in range(1, many + 1))]
+
+
+def policies_of_ports(many: int) -> list[Object]:
+    """Return a route to each port, and a policy for each."""
+    return [*many_routes(many)[1:], *(policy(port, f"p{port}") for port in range(1, many + 1))]
+
+
+def rivals(many: int) -> list[Object]:
+    """Return many policies for all ports, of which one wins, and a route."""
+    return [route(1, 1), *map(policy, range(many))]
+
+
+WORLDS = (many_routes, policies_of_ports, rivals)
+
+
+def other_port(_many: int) -> Object:
+    return route(1, 2)
+
+
+def one_port_more(many: int) -> Object:
+    return service(range(1, many + 2))
+
+
+def other_hostname(_many: int) -> Object:
+    return policy(1, "p1", "other.test")
+
+
+CHANGES = (other_port, one_port_more, other_hostname)
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("given", WORLDS, ids=lambda each: each.__name__)
+def test_a_change_takes_as_many_steps_as_there_are_ports_policies_and_routes_and_not_pairs_of_them(
+    given: Callable[[int], list[Object]], change: Callable[[int], Object]
+) -> None:
+    def begin(many: int) -> Callable[[], object]:
+        world = World(INDEXES)
+        translator = Translator(world)
+        here = [*objects(FOLDER / "background.yaml"), edge(), service(range(1, many + 1)), *given(many)]
+        for each in here:
+            world.put(type(each), name_of(each), each)
+        translator.translate()
+        after = change(many)
+        world.put(type(after), name_of(after), after)
+        return translator.translate
+
+    assert grows_no_faster(begin, FEW)
