@@ -5,8 +5,9 @@ what is not theirs. A Secret that certificates are proved by is kept without its
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ from translator.objects.reference_grant import ReferenceGrant
 from translator.objects.references import GATEWAY_GROUP, ObjectReference, SecretObjectReference
 from translator.objects.secret import Secret
 from translator.objects.x_backend import X_GROUP, XBackend
-from translator.rules.grants import Pointee, Pointer, permits
+from translator.rules.grants import GRANTS_BY_SOURCE, Given, Pointee, Pointer, gifts, given
 from translator.rules.wordings import Wording, of_policy, of_x_backend
 
 Key = tuple[type, Name]
@@ -217,7 +218,8 @@ class Wishes:
         return set(self._into.get(name.namespace, ()))
 
     def _judge(self, keys: Iterable[Key]) -> Shift:
-        found = [(key, self._values.pop(key, NOTHING), self._permitted(key)) for key in keys]
+        allowed = cache(self._given)  # grants are looked through once, not once for each reference
+        found = [(key, self._values.pop(key, NOTHING), self._permitted(key, allowed)) for key in keys]
         self._values |= {key: now for key, _, now in found if now}
         self._altered |= {key for key, before, now in found if now != before}
         return Shift(
@@ -225,8 +227,16 @@ class Wishes:
             frozenset(key for key, before, now in found if before and not now),
         )
 
-    def _permitted(self, key: Key) -> frozenset[str]:
-        namespace = key[1].namespace
+    def _permitted(self, key: Key, allowed: Callable[[str, Pointer], frozenset[Given]]) -> frozenset[str]:
+        home = key[1].namespace
+        found = self._into.get(home, {}).get(key, ())
+        followed = (
+            each
+            for each in found
+            if each.by.namespace == home or not allowed(home, each.by).isdisjoint(gifts(each.pointee))
+        )
+        return frozenset().union(*(each.values for each in followed))
+
+    def _given(self, namespace: str, by: Pointer) -> frozenset[Given]:
         grants = self._grants.get(namespace, {}).values()
-        found = self._into.get(namespace, {}).get(key, ())
-        return frozenset().union(*(each.values for each in found if permits(grants, each.by, each.pointee)))
+        return frozenset(given(each for each in grants if (namespace, by) in GRANTS_BY_SOURCE.keys(each)))

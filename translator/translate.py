@@ -49,7 +49,7 @@ INDEXES: tuple[Index[Any], ...] = (
     default_gateways.GATEWAYS_BY_SCOPE,
     gateways.CLASSES_BY_CONTROLLER,
     gateways.GATEWAYS_BY_CLASS,
-    grants.GRANTS_BY_NAMESPACE,
+    grants.GRANTS_BY_SOURCE,
     listener_filters.GATEWAYS_BY_SERVICE,
     listener_filters.SETS_BY_SERVICE,
     listener_sets.SETS_BY_GATEWAY,
