@@ -8,13 +8,13 @@ What weakens verification may be accepted through one Gateway and not through an
 import msgspec
 from msgspec import Raw, Struct, field
 
-from translator.memo import query, steady
+from translator.memo import keyed, query, steady
 from translator.names import Name, Ref, ServicePort
 from translator.objects.backend_tls_policy import BackendTLSPolicy
 from translator.objects.references import PolicyTargetReference
 from translator.objects.service import ServicePort as OpenPort
 from translator.rules.backend_tls import Target, holder, judge, target_of, winner
-from translator.rules.degraded import degraded, told_of
+from translator.rules.degraded import degraded_by, told_of
 from translator.rules.expiry import expiring
 from translator.rules.gateways import CONTROLLER, GATEWAY
 from translator.rules.insecure_verification import forbidden, weakness
@@ -64,7 +64,7 @@ def _through(world: World, policy: Name, gateway: Name) -> tuple[Condition, ...]
     if weakness(world, policy) is None:
         return _conditions(world, policy, None)
     conditions = _conditions(world, policy, forbidden(world, gateway, policy.namespace))
-    return (*conditions, *told_of(degraded(world, gateway), Ref("BackendTLSPolicy", policy)))
+    return (*conditions, *told_of(degraded_by(world, gateway, Ref("BackendTLSPolicy", policy))))
 
 
 @query
@@ -79,17 +79,19 @@ def _conditions(world: World, policy: Name, refusal: Refused | None) -> tuple[Co
     return (_accepted(accepted, standings), *others, *ending)
 
 
-@query
 def crowded_out(world: World, gateway: Name) -> tuple[Name, ...]:
     """Return the policies, by name, that are enforced at a Gateway and have no room to say so."""
-    return tuple(policy for crowded, policy in _crowded(world) if crowded == gateway)
+    return _crowded.at(world, gateway) or ()
 
 
-@query
-def _crowded(world: World) -> tuple[tuple[Name, Name], ...]:
-    """Return every Gateway without room, with the policy; almost always none: readers seldom run."""
-    policies = sorted(world.names(BackendTLSPolicy))
-    return tuple((gateway, policy) for policy in policies for gateway in _roomless(world, policy))
+@keyed(rank=3)
+def _crowded(world: World) -> dict[Name, tuple[Name, ...]]:
+    """Return every Gateway without room, with the policies; almost always none."""
+    found: dict[Name, list[Name]] = {}
+    for policy in sorted(world.names(BackendTLSPolicy)):
+        for gateway in _roomless(world, policy):
+            found.setdefault(gateway, []).append(policy)
+    return {gateway: tuple(policies) for gateway, policies in found.items()}
 
 
 @steady(lambda _policy: ())

@@ -4,9 +4,10 @@ Whoever asked for it and the Gateway through which it is permitted say so alike,
 """
 
 from collections.abc import Sequence
+from itertools import chain, groupby
 from typing import NamedTuple
 
-from translator.memo import query
+from translator.memo import keyed, query
 from translator.names import Name, Ref, ServicePort
 from translator.rules.backend_tls import UpstreamTls
 from translator.rules.hops import due
@@ -46,20 +47,30 @@ class Degraded(NamedTuple):
 @query
 def degraded(world: World, gateway: Name) -> tuple[Degraded, ...]:
     """Return where a Gateway's Envoys verify less, as it was asked for and permitted."""
+    return tuple(chain.from_iterable(_by_asker(world, gateway).values()))
+
+
+def degraded_by(world: World, gateway: Name, by: Ref) -> tuple[Degraded, ...]:
+    """Return the same, as far as one object asked for it."""
+    return _by_asker.at(world, by, gateway) or ()
+
+
+@keyed(rank=4)
+def _by_asker(world: World, gateway: Name) -> dict[Ref, tuple[Degraded, ...]]:
     permitted = [each.backend for each in needs(world, gateway).hops if not each.forbidden]
     found = {
         Degraded(each.port, by, each.weakness, bool(tls.pins))
         for each in permitted
         if each.weakness and (by := each.decided_by) and isinstance(tls := due(world, each), UpstreamTls)
     }
-    return tuple(sorted(found, key=lambda each: (each.by, each.port)))
+    ordered = sorted(found, key=lambda each: (each.by, each.port))
+    return {by: tuple(those) for by, those in groupby(ordered, key=lambda each: each.by)}
 
 
-def told_of(found: Sequence[Degraded], by: Ref | None = None) -> tuple[Condition, ...]:
-    """Return the condition that says so, of who asked for it or of all; none where all is verified."""
-    told = [each for each in found if by in (None, each.by)]
-    if not told:
+def told_of(found: Sequence[Degraded]) -> tuple[Condition, ...]:
+    """Return the condition that says so; none where all is verified."""
+    if not found:
         return ()
-    weaknesses = {each.weakness for each in told}
+    weaknesses = {each.weakness for each in found}
     gravest = Weakness.UNVERIFIED if Weakness.UNVERIFIED in weaknesses else Weakness.ANY_NAME
-    return (holds(CONDITION, _REASONS[gravest], listed([str(each) for each in told])),)
+    return (holds(CONDITION, _REASONS[gravest], listed([str(each) for each in found])),)

@@ -6,7 +6,7 @@ from translator.objects.kinds import name_of
 from translator.objects.x_backend import XBackend
 from translator.rules import insecure_verification
 from translator.rules.backend_tls_status import foreign_entries
-from translator.rules.degraded import degraded, told_of
+from translator.rules.degraded import degraded_by, told_of
 from translator.rules.endpoints import selecting
 from translator.rules.expiry import expiring
 from translator.rules.external_names import forbidden
@@ -52,7 +52,7 @@ def _conditions(world: World, x_backend: Name, gateway: Name) -> tuple[Condition
             return (fails("Accepted", unproved.reason, unproved.message), *others)
     message = "; ".join(filter(None, (accepted.message, _note(world, written))))
     ref = Ref(KIND, x_backend)
-    told = (*told_of(degraded(world, gateway), ref), *expiring(world, ref))
+    told = (*told_of(degraded_by(world, gateway, ref)), *expiring(world, ref))
     return (holds("Accepted", message=message), *others, *told)
 
 

@@ -43,19 +43,6 @@ def policy(number: int, section: str = "", hostname: str = "pay.test") -> Object
     return thing(V1, "BackendTLSPolicy", f"n{number}", targetRefs=[target], validation=proof)
 
 
-def edge() -> Object:
-    """Return the Gateway of all cases."""
-    listener = {
-        "name": "http",
-        "port": 80,
-        "protocol": "HTTP",
-        "allowedRoutes": {"namespaces": {"from": "All"}},
-    }
-    metadata = {"name": "edge", "namespace": "infra"}
-    spec = {"gatewayClassName": "legation", "listeners": [listener]}
-    return let_in({"apiVersion": V1, "kind": "Gateway", "metadata": metadata, "spec": spec})
-
-
 def many_routes(many: int) -> list[Object]:
     """Return a route to each port, and a policy for all ports."""
     return [policy(0), *(route(port, port) for port in range(1, many + 1))]
@@ -97,7 +84,7 @@ def test_a_change_takes_as_many_steps_as_there_are_ports_policies_and_routes_and
     def begin(many: int) -> Callable[[], object]:
         world = World(INDEXES)
         translator = Translator(world)
-        here = [*objects(FOLDER / "background.yaml"), edge(), service(range(1, many + 1)), *given(many)]
+        here = [*objects(FOLDER / "background.yaml"), service(range(1, many + 1)), *given(many)]
         for each in here:
             world.put(type(each), name_of(each), each)
         translator.translate()
