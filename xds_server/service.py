@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from time import sleep
+from typing import TypeVar
 
 import grpc
 from envoy.service.discovery.v3 import discovery_pb2
@@ -21,6 +22,7 @@ from xds_server.messages import Ask, DeltaAsk, delta_frame, whole_frame
 from xds_server.report import Envoy, TurnedAway
 from xds_server.turns import Turns
 
+T = TypeVar("T")
 SERVICE = "envoy.service.discovery.v3.AggregatedDiscoveryService"
 LONGEST_ERROR = 4_096
 OWNER_ONLY = 0o177
@@ -258,10 +260,13 @@ class Conversation(Struct, frozen=True):
 
     async def listen(self, opening: Ask | DeltaAsk) -> Ended | None:
         """Take requests in until the client has said all, or too much."""
-        ended = await self.turns.do(partial(self._hear, opening))
+        ended = await self._in_turn(partial(self._hear, opening))
         while ended is None and (raw := await self.call.read()) is not grpc.aio.EOF:
-            ended = await self.turns.do(partial(self._read, raw))
+            ended = await self._in_turn(partial(self._read, raw))
         return ended
+
+    async def _in_turn(self, work: Callable[[], T]) -> T:
+        return await self.turns.do(work, self.seat.stream.envoy.group)
 
     def _read(self, raw: bytes) -> Ended | None:
         said = _said(raw, whole=self.seat.whole)
@@ -279,7 +284,7 @@ class Conversation(Struct, frozen=True):
         with suppress(grpc.aio.InternalError):  # the client went while we wrote
             while True:
                 self.wake.clear()
-                answer = await self.turns.do(partial(self._next, control_plane))
+                answer = await self._in_turn(partial(self._next, control_plane))
                 match answer:
                     case bytes():
                         await self.call.write(answer)

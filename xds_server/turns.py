@@ -1,4 +1,7 @@
-"""Work of many conversations on one event loop: some milliseconds of it, then others have their turn."""
+"""Work of many conversations on one event loop: some milliseconds of it, then others have their turn.
+
+Those of one group take turns among themselves, so that a group with thousands delays another by one piece.
+"""
 
 import asyncio
 from collections import deque
@@ -29,17 +32,17 @@ class Piece(Struct, Generic[T], eq=False, frozen=True):
 
 
 class Turns:
-    """All that is to be done, in the order in which it was asked for."""
+    """All that is to be done: one piece of each group at a time, in the order in which it was asked for."""
 
     def __init__(self, at_once: float = SLICE) -> None:
         self._at_once = at_once
-        self._waiting: deque[Piece[Any]] = deque()
+        self._waiting: dict[str, deque[Piece[Any]]] = {}  # by group, whose turn comes first is the first
         self._is_called = False
 
-    async def do(self, work: Callable[[], T]) -> T:
-        """Have something done when its turn comes, and return what comes of it."""
+    async def do(self, work: Callable[[], T], group: str = "") -> T:
+        """Have something done when the turn of its group comes, and return what comes of it."""
         done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._waiting.append(Piece(work, done))
+        self._waiting.setdefault(group, deque()).append(Piece(work, done))
         self._call()
         return await done
 
@@ -53,8 +56,17 @@ class Turns:
         until = perf_counter() + self._at_once
         try:
             while self._waiting:
-                self._waiting.popleft().do()
+                self._next().do()
                 if perf_counter() >= until:
                     break
         finally:
             self._call()
+
+    def _next(self) -> Piece[Any]:
+        """Take the oldest piece of the group whose turn it is, which is the last from then on."""
+        group = next(iter(self._waiting))
+        pieces = self._waiting.pop(group)
+        piece = pieces.popleft()
+        if pieces:
+            self._waiting[group] = pieces
+        return piece

@@ -57,3 +57,11 @@ async def test_what_is_asked_for_by_work_itself_has_its_own_turn() -> None:
     later: list[asyncio.Task[str]] = []
     await turns.do(lambda: later.append(asyncio.ensure_future(turns.do(loud(said, "late")))))
     assert await later[0] == "LATE"
+
+
+async def test_a_group_with_much_to_do_keeps_another_waiting_for_one_piece() -> None:
+    turns, said = Turns(at_once=0.0), list[str]()
+    many = [asyncio.create_task(turns.do(loud(said, word), "many")) for word in "abcdefgh"]
+    few = [asyncio.create_task(turns.do(loud(said, word), "few")) for word in "xy"]
+    await asyncio.gather(*many, *few)
+    assert "".join(said) == "axbycdefgh"
