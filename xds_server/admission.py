@@ -50,6 +50,7 @@ class Limits(Struct, frozen=True):
 
     names: int = 50_000
     letters: int = 32 << 20  # of all its names; Kubernetes makes none that is longer than a few hundred
+    strange: int = 64 << 20  # bytes that a group may have us keep for names that it is not offered
     streams: int = 4_000
     requests_per_second: float = 5_000.0
     burst: float = 20_000.0

@@ -20,6 +20,7 @@ PATIENCE = Patience()
 LIMITS = Limits()
 NOTHING = Snapshot.of({})
 TOO_MANY_NAMES, TOO_LONG_NAMES = Refusal("too many names"), Refusal("too long names")
+TOO_STRANGE_NAMES = Refusal("too many names that nobody offers")
 
 
 class Connected(Struct, frozen=True):
@@ -133,8 +134,8 @@ class Hub:
         """Hand one request to a stream, unless the client asks too often or for too much."""
         if not self._groups[seat.stream.envoy.group].allowance.take(self.clock()):
             return Refusal("too many requests")
-        if isinstance(ask, DeltaAsk) and len(ask.versions) > self.limits.names:
-            return TOO_MANY_NAMES  # which it says it has; where all is wanted, no subscription counts them
+        if any(len(names) > self.limits.names for names in _named(ask)):
+            return TOO_MANY_NAMES  # also if it drops them again, or says that it has them
         seat.stream.receive(ask, self.clock())
         self._tell(seat)
         return self._is_too_much(seat.stream)
@@ -142,7 +143,16 @@ class Hub:
     def _is_too_much(self, stream: Stream) -> Refusal | None:
         if stream.asked_names > self.limits.names:
             return TOO_MANY_NAMES
-        return TOO_LONG_NAMES if stream.asked_letters > self.limits.letters else None
+        if stream.asked_letters > self.limits.letters:
+            return TOO_LONG_NAMES
+        return TOO_STRANGE_NAMES if self._is_too_strange(stream) else None
+
+    def _is_too_strange(self, stream: Stream) -> bool:
+        """Whether a group asks for too much that it is not offered; at first nobody is offered anything."""
+        if not self.ready or not stream.strange_bytes:
+            return False
+        seats = self._groups[stream.envoy.group].seats.values()
+        return sum(each.stream.strange_bytes for each in seats) > self.limits.strange
 
     def next(self, seat: Seat) -> Response | None:
         """What a stream should send now, if anything."""
@@ -216,3 +226,12 @@ class Hub:
         group = self._groups[name]
         if group.snapshot is None and not group.seats:
             del self._groups[name]
+
+
+def _named(ask: Ask | DeltaAsk) -> tuple[Collection[str], ...]:
+    """Return every list of names in a request."""
+    match ask:
+        case Ask():
+            return (ask.names,)
+        case DeltaAsk():
+            return ask.subscribe, ask.unsubscribe, ask.versions

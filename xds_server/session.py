@@ -10,6 +10,7 @@ from xds_server.culprits import blamed, halves
 from xds_server.memory import Memory
 from xds_server.messages import Ask, DeltaAsk, Response
 from xds_server.snapshot import CDS, EDS, LDS, SDS, Entry, Snapshot, content_version, no_endpoints
+from xds_server.strangers import Offered, Strangers
 from xds_server.subscription import Amendment, Subscription
 
 DELETES_BY_ABSENCE = frozenset({CDS, LDS})  # in state of the world only these two can delete
@@ -65,6 +66,7 @@ class Session:
     def __init__(self, type_url: str, *, whole: bool, memory: Memory) -> None:
         self.type_url = type_url
         self.subscription = Subscription(type_url)
+        self.strangers = Strangers()
         self.held: dict[str, Entry | Foreign] = {}
         self.flight: Flight | None = None
         self.opened = False
@@ -89,11 +91,14 @@ class Session:
         """Take a request in: its verdict on what is in flight, then its names."""
         verdict = self._judge(ask)
         amendment = self._subscribe(ask)
+        is_offered = self._offered_by(snapshot)
+        self.strangers.ask(amendment.deliver, is_offered)
         deliver = amendment.deliver
         if not self.opened:
-            self._open(ask)
+            self._open(ask, is_offered)
             deliver -= self.held.keys()
         self._amend(amendment, deliver, snapshot)
+        self.strangers.keep(self.subscription.names, self.held)
         return verdict
 
     def _subscribe(self, ask: Ask | DeltaAsk) -> Amendment:
@@ -103,7 +108,10 @@ class Session:
             case DeltaAsk():
                 return self.subscription.amend(ask.subscribe, ask.unsubscribe)
 
-    def _open(self, ask: Ask | DeltaAsk) -> None:
+    def _offered_by(self, snapshot: Snapshot | None) -> Offered:
+        return lambda name: snapshot is not None and snapshot.find(self.type_url, name) is not None
+
+    def _open(self, ask: Ask | DeltaAsk, is_offered: Offered) -> None:
         self.opened = True
         match ask:
             case Ask():
@@ -111,6 +119,7 @@ class Session:
                 self._estranged = self.returned = bool(ask.version)
             case DeltaAsk():
                 self.returned = bool(ask.versions)
+                self.strangers.claim(ask.versions, is_offered)
                 self._recall({name: Foreign(version) for name, version in ask.versions.items()})
 
     def _recall(self, before: Mapping[str, Entry | Foreign]) -> None:
@@ -186,6 +195,11 @@ class Session:
         return culprits
 
     # what is offered
+
+    def begin(self, snapshot: Snapshot) -> None:
+        """Nothing was offered until now: all of this is new, and what the client has may not be in it."""
+        self.strangers.recognize(self._offered_by(snapshot))
+        self.offer(snapshot.names(self.type_url) | self.held.keys())
 
     def offer(self, names: Iterable[str]) -> None:
         """Some names have other content now, or none."""

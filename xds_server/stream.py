@@ -35,7 +35,7 @@ class Stream:
         self.snapshot = snapshot
         for type_url, session in self.sessions.items():
             if fresh and snapshot is not None:
-                session.offer(snapshot.names(type_url) | session.held.keys())
+                session.begin(snapshot)
             session.offer(changed.get(type_url, ()))
 
     def receive(self, ask: Ask | DeltaAsk, now: float) -> None:
@@ -154,6 +154,11 @@ class Stream:
     def asked_letters(self) -> int:
         """How long all those names are together."""
         return sum(session.subscription.letters for session in self.sessions.values())
+
+    @property
+    def strange_bytes(self) -> int:
+        """What is kept for names that the Envoy was not offered when it spoke of them."""
+        return sum(session.strangers.bytes for session in self.sessions.values())
 
     def holdings(self, types: Collection[str] = KNOWN) -> dict[str, dict[str, str]]:
         """The versions that the Envoy is known to have, by type and name."""

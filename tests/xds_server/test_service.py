@@ -400,6 +400,60 @@ async def test_a_stream_may_not_claim_to_have_too_many_names(type_url: str) -> N
         assert await call.end() == (grpc.StatusCode.RESOURCE_EXHAUSTED, "too many names")
 
 
+def unsubscribing(names: int) -> discovery_pb2.DeltaDiscoveryRequest:
+    """Want nothing of names that were never wanted."""
+    dropped = map(str, range(names))
+    request = discovery_pb2.DeltaDiscoveryRequest(type_url=EDS, resource_names_unsubscribe=dropped)
+    request.node.id, request.node.cluster = "envoy-1", GROUP
+    return request
+
+
+@pytest.mark.rule(71)
+async def test_a_request_may_not_drop_too_many_names_which_costs_as_much() -> None:
+    async with served(limits=Limits(names=10)) as server:
+        call = server.call(DELTA)
+        await call.stream.write(unsubscribing(11).SerializeToString())
+        assert await call.end() == (grpc.StatusCode.RESOURCE_EXHAUSTED, "too many names")
+
+
+@pytest.mark.rule(71)
+@BOTH
+async def test_the_streams_of_a_group_may_not_ask_for_too_much_that_nobody_offers_them(method: str) -> None:
+    async with served(limits=Limits(strange=3_000)) as server:
+        there = {f"{number:0100}": plain("v1") for number in range(100)}
+        server.publish(sds=there)
+        first, second, third = (server.call(method) for _ in range(3))
+        for each in (first, second):  # of what there is, as much as they like
+            await each.say(SDS, *there)
+            assert len(await each.bodies()) == len(there)
+        await first.say(EDS, *(f"a{number:0100}" for number in range(8)))
+        await eventually(lambda: [len(each.versions) for each in server.hub.connected()] == [2, 1])
+        await third.say(EDS, *(f"b{number:0100}" for number in range(8)))
+        turned_away = TurnedAway(GROUP, "envoy-1", "too many names that nobody offers")
+        await eventually(lambda: turned_away in server.reports)
+        server.publish(eds={"late": plain("v1")})
+        await second.say(EDS, "late")
+        assert await second.bodies() == [b"v1"]
+
+
+@pytest.mark.rule(71)
+async def test_what_an_envoy_has_from_before_counts_until_it_was_taken_from_it() -> None:
+    async with served(limits=Limits(strange=3_000)) as server:
+        server.publish(cds={"a": cluster("v1")})
+        for _ in range(3):  # of which two would be too much together
+            call = server.call(DELTA)
+            request = discovery_pb2.DeltaDiscoveryRequest(type_url=CDS)
+            request.initial_resource_versions.update({f"old-{number}": "v0" for number in range(7)})
+            request.node.id, request.node.cluster = "envoy-1", GROUP
+            await call.stream.write(request.SerializeToString())
+            heard = [await call.hear()]
+            while len(heard[-1].removed_resources) < 7:
+                await call.say(CDS, nonce=heard[-1].nonce)
+                heard.append(await call.hear())
+            await call.say(CDS, nonce=heard[-1].nonce)
+            await eventually(lambda: [*server.hub.connected()[-1].versions[CDS]] == ["a"])
+
+
 @pytest.mark.rule(71)
 async def test_a_group_may_not_open_too_many_streams() -> None:
     async with served(limits=Limits(streams=1)) as server:
