@@ -187,7 +187,7 @@ def _match(match: route_components_pb2.RouteMatch) -> str:
 
 def _says(wanted: Any) -> str:  # noqa: ANN401  generated, without annotations
     if not wanted.HasField("string_match"):
-        return "(none)"
+        return "(any)" if wanted.present_match else "(none)"
     return wanted.string_match.exact or f"~{wanted.string_match.safe_regex.regex}"
 
 

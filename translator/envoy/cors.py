@@ -1,6 +1,6 @@
 """CORS in Envoy's terms: preflights are answered here, whether they may or not, and reach no backend."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 from envoy.config.route.v3 import route_components_pb2
 from envoy.extensions.filters.http.cors.v3 import cors_pb2
@@ -10,6 +10,7 @@ from translator.envoy.encode import packed
 from translator.rules.cors import ALL, Cors
 
 CORS = "envoy.filters.http.cors"
+METHOD, PREFLIGHT = ":method", "OPTIONS"
 
 # What a backend says of its own would let in whom the route does not.
 THE_ROUTE_DECIDES = tuple(
@@ -25,21 +26,37 @@ THE_ROUTE_DECIDES = tuple(
 )
 
 
-def answering(route: route_components_pb2.Route, cors: Cors | None) -> Iterable[route_components_pb2.Route]:
-    """Have a route tell browsers what pages of other origins may do.
-
-    Where all headers may be sent, Envoy names those that are asked for; where none is, it would name one
-    that is empty.
-    """
+def answering(route: route_components_pb2.Route, cors: Cors | None) -> Iterator[route_components_pb2.Route]:
+    """Have a route tell browsers what pages of other origins may do."""
     if cors is None:
         yield route
         return
     route.response_headers_to_remove.extend(THE_ROUTE_DECIDES)
     route.response_headers_to_add.add(header={"key": "vary", "value": "origin"})
+    for each in (*_preflights(route), route):
+        yield from _told(each, cors)
+
+
+def _preflights(route: route_components_pb2.Route) -> Iterator[route_components_pb2.Route]:
+    """Build what takes the preflights for a method, where a route takes requests by that method alone."""
+    before = route_components_pb2.Route()
+    before.CopyFrom(route)
+    for header in route.match.headers:
+        if header.name == METHOD and header.string_match.exact != PREFLIGHT:
+            before.match.headers.remove(header)
+            before.match.headers.add(name=METHOD).string_match.exact = PREFLIGHT
+            asked = before.match.headers.add(name="access-control-request-method")
+            asked.string_match.exact = header.string_match.exact
+            before.match.headers.add(name="origin", present_match=True)
+            yield before
+
+
+def _told(route: route_components_pb2.Route, cors: Cors) -> Iterator[route_components_pb2.Route]:
+    """Build what tells it: Envoy would name an empty header where all may be sent and none is asked for."""
     if ALL in cors.headers:
         silent = route_components_pb2.Route()
         silent.CopyFrom(route)
-        silent.match.headers.add(name=":method").string_match.exact = "OPTIONS"
+        silent.match.headers.add(name=METHOD).string_match.exact = PREFLIGHT
         silent.match.headers.add(name="access-control-request-headers", present_match=False)
         yield _with(silent, structs.replace(cors, headers=()))
     yield _with(route, cors)

@@ -36,6 +36,8 @@ FILTERS = {
     "/shut": HTTPCORSFilter(allow_methods=("PUT",)),
 }
 
+OF_METHODS = (("/kept", "PUT", SEVERAL), ("/kept", "DELETE", EVERYTHING), ("/asked", "OPTIONS", SEVERAL))
+
 
 class Gateway:
     """A port of an Envoy, and the backend behind it."""
@@ -81,7 +83,12 @@ async def gateway() -> AsyncIterator[Gateway]:
     to_pay, to_half = Forward((Share(PAY, 1),)), Forward((Share(PAY, 1), Share(REFUSED, 1)))
     rules = {path: HttpRule(to_pay, cors=read(each)) for path, each in FILTERS.items()}
     rules["/half"] = HttpRule(to_half, cors=read(SEVERAL))
-    hosts = {"*": [entry(HttpMatch(PathPrefix(path)), rule) for path, rule in rules.items()]}
+    by_method = [
+        entry(HttpMatch(PathPrefix(path), method=method), HttpRule(to_pay, cors=read(each)))
+        for path, method, each in OF_METHODS
+    ]
+    others = [entry(HttpMatch(PathPrefix(path)), rule) for path, rule in rules.items()]
+    hosts = {"*": [*by_method, *others, entry(HttpMatch(PathPrefix("/kept")))]}
     async with (
         http_backend("pay", headers=OF_THE_BACKEND) as server,
         gateway_of({TABLE: hosts}, server) as ports,
@@ -161,3 +168,14 @@ async def test_what_fails_says_so_to_pages_that_may_know(gateway: Gateway) -> No
     answers = await asyncio.gather(*asking)
     assert {answer.status for answer in answers} == {200, 500}  # one alone is seen once in 10^11 runs
     assert {told(answer)["allow-origin"] for answer in answers} == {"https://www.foo.test"}
+
+
+async def test_a_rule_that_takes_one_method_answers_the_preflights_of_that_method(gateway: Gateway) -> None:
+    origin = "https://www.foo.test"
+    assert (await gateway.preflight("/kept", origin, method="PUT"))["allow-methods"] == "GET, OPTIONS"
+    assert "allow-origin" not in await gateway.preflight("/kept", "https://evil.test", method="PUT")
+    of_another = await gateway.preflight("/kept", "https://evil.test", method="DELETE", headers="x-e")
+    assert (of_another["allow-methods"], of_another["allow-headers"]) == ("DELETE", "x-e")
+    assert (await gateway.preflight("/asked", origin, method="PUT"))["allow-origin"] == origin
+    silent = await gateway.preflight("/kept", "https://evil.test", method="DELETE")
+    assert (silent["allow-methods"], "allow-headers" in silent) == ("DELETE", False)
