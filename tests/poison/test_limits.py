@@ -94,6 +94,7 @@ def test_routes_for_every_host_are_repeated_in_each_only_while_there_is_room() -
     assert "PartiallyInvalid" not in told(translation, "small") | told(translation, "late")
     confined = told(translation, "large")["PartiallyInvalid"]
     assert confined.status
+    assert confined.message.startswith("Dropped Rule: ")
     assert "give it the hostnames it is for" in confined.message
     assert len(table(translation)) < 50 * LARGEST_SPREAD
     found = {

@@ -71,9 +71,9 @@ def _wrong(world: World, target: Backend | Refused, gateway: Name) -> Refused | 
 def _parent_status(world: World, route: Ref, parent: Parent) -> ParentStatus:
     unresolved = _unresolved(world, route, parent)
     resolved = fails("ResolvedRefs", *unresolved) if unresolved else holds("ResolvedRefs")
-    return ParentStatus(
-        parent.ref, (_accepted(world, route, parent), resolved, *_partially_invalid(world, route))
-    )
+    accepted = _accepted(world, route, parent)
+    dropped = _partially_invalid(world, route) if accepted.status else ()
+    return ParentStatus(parent.ref, (accepted, resolved, *dropped))
 
 
 def _traffic(world: World, route: Ref, parent: Parent) -> tuple[Traffic, ...]:
@@ -97,14 +97,12 @@ def _partially_invalid(world: World, route: Ref) -> tuple[Condition, ...]:
         return (
             (holds("PartiallyInvalid", beyond.reason, f"Dropped Rule: {beyond.message}"),) if beyond else ()
         )
-    if route_refusal(world, route) is not None:
-        return ()
     dropped = [f"rules[{n}]: {refusal.message}" for n, refusal in _refused_rules(world, route).items()]
+    dropped += [_not_repeated(name) for name in sorted(_confined(world, route))]
     said = [f"Dropped Rule: {'; '.join(dropped)}"] if dropped else []
-    said += [_not_repeated(name) for name in sorted(_confined(world, route))]
     held = held_back(world, route)
     reason = "UnsupportedValue" if held is None else REASON
-    said += [] if held is None else [refusal(held).message]
+    said += [] if held is None else [f"Fall Back: {refusal(held).message}"]
     return (holds("PartiallyInvalid", reason, "; ".join(said)),) if said else ()
 
 
