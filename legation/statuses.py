@@ -35,6 +35,7 @@ OWN_TYPES = frozenset({
     "Conflicted",
     "DefaultGateway",
     "InsecureFrontendValidationMode",
+    "OverlappingTLSConfig",
     "PartiallyInvalid",
     "Programmed",
     "ResolvedRefs",

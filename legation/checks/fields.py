@@ -10,6 +10,7 @@ _FIRST = re.compile(r"(?:Dropped Rule: )?([a-z]\w*(?:\.\w+|\[\d+\])*): ")
 _OF_A_LISTENER = MappingProxyType({
     "HostnameConflict": "hostname",
     "InvalidCertificateRef": "tls.certificateRefs",
+    "OverlappingHostnames": "hostname",
     "PortUnavailable": "port",
     "ProtocolConflict": "port",
     "UnsupportedProtocol": "protocol",

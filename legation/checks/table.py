@@ -276,6 +276,11 @@ REMARKS = _each(
             "ask for AllowValidOnly as soon as all clients have certificates",
         ),
         (
+            "OverlappingTLSConfig",
+            "TLS listeners of one port with names in common, for which clients may use one connection",
+            "give each listener names and certificates of its own; else some clients are answered 421 first",
+        ),
+        (
             "PartiallyInvalid",
             "rules of a route that are refused while others are served",
             "correct or remove the rules that the message names",

@@ -22,6 +22,7 @@ from translator.rules.gateways import Delivery, class_refusal, is_out_of_sight, 
 from translator.rules.identities import revoked_before
 from translator.rules.listener_sets import SETS_BY_GATEWAY, Slot, gateway_of, set_refusal, slots_of
 from translator.rules.managed import Upkeep, is_managed
+from translator.rules.overlaps import overlapping
 from translator.rules.ports import sites
 from translator.rules.rejections import told
 from translator.rules.route_status import route_refusal
@@ -222,6 +223,7 @@ def _listener_status(world: World, slot: Slot) -> ListenerStatus:
         conditions=(
             *listeners.conditions(each, _warnings(world, each)),
             _listener_programmed(world, slot, each),
+            *overlapping(world, slot),
         ),
     )
 
