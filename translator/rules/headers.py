@@ -1,11 +1,11 @@
 """Changes of headers, on the way to a backend or on the way back."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from translator.objects.filters import HTTPHeaderFilter
+from translator.objects.filters import HTTPHeader, HTTPHeaderFilter
 from translator.objects.scalars import HEADER_NAME
 from translator.verdict import Refused
 
@@ -35,8 +35,8 @@ UNCHANGED = HeaderChanges()
 def changes(written: HTTPHeaderFilter) -> HeaderChanges | Refused:
     """Read changes of headers; Envoy takes no table with one that would break a message's own frame."""
     read = HeaderChanges(
-        set=tuple([(header.name, header.value) for header in written.set]),
-        add=tuple([(header.name, header.value) for header in written.add]),
+        set=_first(written.set),
+        add=_first(written.add),
         remove=written.remove,
     )
     pairs = (*read.set, *read.add)
@@ -49,6 +49,14 @@ def changes(written: HTTPHeaderFilter) -> HeaderChanges | Refused:
         if BREAK.search(value):
             return Refused("UnsupportedValue", f"filters: the value for header {name} has a line break in it")
     return read
+
+
+def _first(written: Sequence[HTTPHeader]) -> tuple[tuple[str, str], ...]:
+    """Read pairs of a name and a value: of several for one name, in whatever case, the first counts."""
+    found: dict[str, tuple[str, str]] = {}
+    for header in written:
+        found.setdefault(header.name.lower(), (header.name, header.value))
+    return tuple(found.values())
 
 
 def _without(pairs: tuple[tuple[str, str], ...], undone: set[str]) -> Iterator[tuple[str, str]]:
