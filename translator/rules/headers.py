@@ -9,6 +9,8 @@ from translator.objects.filters import HTTPHeader, HTTPHeaderFilter
 from translator.objects.scalars import HEADER_NAME
 from translator.verdict import Refused
 
+# Where a message ends, and what is spoken after it: whoever else says so has others' messages misread.
+FRAME = ("connection", "content-length", "transfer-encoding", "upgrade")
 BREAK = re.compile(r"[\0\r\n]")
 
 
@@ -46,6 +48,8 @@ def changes(written: HTTPHeaderFilter) -> HeaderChanges | Refused:
         if not HEADER_NAME.fullmatch(name):
             return Refused("UnsupportedValue", f"filters: {name!r} is not the name of a header")
     for name, value in pairs:
+        if name.lower() in FRAME:
+            return Refused("UnsupportedValue", f"filters: header {name} frames messages: leave it out")
         if BREAK.search(value):
             return Refused("UnsupportedValue", f"filters: the value for header {name} has a line break in it")
     return read
