@@ -126,7 +126,7 @@ def served(ports: Mapping[str, int]) -> Iterable[Json]:
 async def stage() -> AsyncIterator[Stage]:
     known: list[str] = []
     async with (
-        deciding("one", "x-tenant: first\r\nx-more: more\r\n") as first,
+        deciding("one", "x-tenant: first\r\nx-more: more\r\nupgrade: other\r\n") as first,
         deciding("two", "") as second,
         deciding("open", "") as door,
         knowing(HOST, known) as call,
@@ -162,6 +162,15 @@ async def test_backends_get_the_headers_of_the_answer_that_are_allowed_and_no_ot
     [question] = stage.first.heads
     assert "x-shown: a" in question
     assert "x-hidden" not in question
+
+
+async def test_where_a_request_ends_is_not_for_the_answer_of_who_is_asked_to_say(stage: Stage) -> None:
+    assert await stage.ask("/both", authorization="one two", body=b"six..") == ANSWERED
+    head = stage.pay.told[0]
+    assert "content-length: 5\r\n" in head
+    assert "connection:" not in head
+    assert "transfer-encoding:" not in head
+    assert "x-more: more\r\n" in head
 
 
 @pytest.mark.parametrize(

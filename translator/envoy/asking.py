@@ -20,6 +20,7 @@ from envoy.type.matcher.v3 import string_pb2
 from translator.envoy.clusters import REFUSED
 from translator.envoy.encode import encode, packed
 from translator.rules.backends import Backend
+from translator.rules.headers import FRAME
 from translator.rules.questions import Question
 
 ANY_HEADER = "[^:].*"  # no pseudo-header; the host's are kept from changes in any case
@@ -29,7 +30,9 @@ PREPARED = encode(
         transport_api_version="V3",
         status_on_error={"code": "ServiceUnavailable"},
         validate_mutations=True,
-        decoder_header_mutation_rules={},  # whose defaults leave the host and Envoy's own headers alone
+        # Rules leave the host and Envoy's own headers alone anyway.  An answer has a length of its own, by
+        # which a backend would take the rest of a request for another one, about which nobody was asked.
+        decoder_header_mutation_rules={"disallow_expression": {"regex": "|".join(FRAME)}},
     )
 )
 ENABLED = encode(packed(ext_authz_pb2.ExtAuthzPerRoute(check_settings={})))
