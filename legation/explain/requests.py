@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from legation.explain.explanation import Unknown
 from legation.in_words import matched
-from translator.rules.matches import HttpMatch, Named, PathExact, PathPattern, PathPrefix
+from translator.rules.matches import HttpMatch, Named, PathExact, PathPattern, PathPrefix, plain
 
 PORTS = {"http": 80, "https": 443}
 SLASHES = re.compile("/+")
@@ -73,7 +73,7 @@ def why_not(match: HttpMatch, request: Request) -> str:
 
 def _path(written: str) -> str:
     """Read a path as Envoys do: dots and double slashes are resolved, a slash at the end stays."""
-    path = SLASHES.sub("/", written) or "/"
+    path = SLASHES.sub("/", plain(written)) or "/"
     ends = "/" if path.endswith(("/", "/.", "/..")) else ""
     return f"{normpath(path).rstrip('/')}{ends}" or "/"
 

@@ -30,7 +30,7 @@ spec:
   parentRefs: [{name: edge, namespace: infra}]
   hostnames: [shop.example, "*.shop.example"]
   rules:
-  - matches: [{path: {type: Exact, value: /exact}, method: POST}]
+  - matches: [{path: {type: Exact, value: /e%78act}, method: POST}]
     backendRefs: [{name: store, port: 80}]
   - matches: [{path: {value: /cart}, headers: [{name: X-Beta, value: "yes"}]}]
     backendRefs: [{name: cart, port: 80}]
@@ -331,6 +331,8 @@ async def test_where_requests_go_is_what_a_real_envoy_does_with_them(tmp_path: P
 ASKED = (
     ("/exact", "POST"),
     ("/exact", "GET"),
+    ("/%65xact", "POST"),
+    ("/e%78act", "POST"),
     ("/exact/", "POST"),
     ("/cart", "GET", "X-Beta: yes"),
     ("/cart", "GET", "X-Beta: yes, of course"),

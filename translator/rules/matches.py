@@ -15,6 +15,7 @@ from translator.verdict import Refused, listed
 TYPES = ("Exact", "RegularExpression")
 ANY_NAME = "[^/]+"  # any service, or any method of gRPC
 NO_PATH = re.compile(r"[?#]|^(?!/)")  # what shows that no request has such a path
+UNRESERVED = re.compile(r"%(2[DdEe]|3\d|4[1-9A-Fa-f]|5[\dAaFf]|6[1-9A-Fa-f]|7[\dAaEe])")  # escaped in vain
 NO_NAME = re.compile(r"[/?#]")  # the same of a service or a method
 
 
@@ -127,14 +128,19 @@ def _lengths(path: PathExact | PathPrefix | PathPattern) -> tuple[int, int]:
             return len(service), len(method)
 
 
+def plain(path: str) -> str:
+    """Write a path as Envoy does before it compares: nothing is escaped in it that need not be."""
+    return UNRESERVED.sub(lambda escaped: chr(int(escaped[1], 16)), path)
+
+
 def _path(written: HTTPPathMatch) -> PathExact | PathPrefix | PathPattern:
     match written.type:
         case "Exact":
-            return PathExact(written.value)
+            return PathExact(plain(written.value))
         case "RegularExpression":
             return PathPattern(written.value)
         case _:  # no type but this is left
-            return PathPrefix(written.value.rstrip("/") or "/")
+            return PathPrefix(plain(written.value).rstrip("/") or "/")
 
 
 def _method(written: GRPCMethodMatch) -> PathExact | PathPrefix | PathPattern:
