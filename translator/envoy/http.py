@@ -64,8 +64,7 @@ PREPARED = encode(
             "initial_stream_window_size": {"value": 64 * KIB},
             "initial_connection_window_size": {"value": 1024 * KIB},
         },
-        server_name="legation",
-        server_header_transformation="APPEND_IF_ABSENT",
+        server_header_transformation="PASS_THROUGH",  # none where a route takes it away
         stream_flush_timeout={"seconds": 300},  # for clients that do not take what they asked for
         use_remote_address={"value": True},
         internal_address_config={  # nobody is internal; an empty list would mean all private addresses

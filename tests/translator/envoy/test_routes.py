@@ -136,7 +136,8 @@ async def test_a_refused_share_fails_exactly_its_part_of_the_requests() -> None:
             "pay",
             "503",
         ]
-        assert await ask(port, "/fail") == Answer(500, (await ask(port, "/none")).headers, "")
+        failed = await ask(port, "/fail")
+        assert failed == Answer(500, {"date": failed.headers["date"], "content-length": "0"}, "")
 
 
 CLEAR, HIGH, SECURE = Table(EDGE, 80), Table(EDGE, 8080), Table(EDGE, 443, "shop.example")
@@ -247,7 +248,8 @@ async def test_a_rewrite_shows_the_backend_another_host_and_another_path() -> No
 
 
 async def test_headers_of_answers_are_changed_to_the_letter() -> None:
-    changes = HeaderChanges(set=(("x-set", "100%"),), add=(("x-add", "%b"),), remove=("content-type",))
+    gone = ("content-type", "server")
+    changes = HeaderChanges(set=(("x-set", "100%"),), add=(("x-add", "%b"),), remove=gone)
     rules = {
         "/": HttpRule(TO_PAY.action, response_headers=changes),
         "/sent": HttpRule(Redirect(302, hostname="other.example"), response_headers=changes),
@@ -259,7 +261,7 @@ async def test_headers_of_answers_are_changed_to_the_letter() -> None:
         for path in rules:
             headers = (await ask(port, path)).headers
             assert (headers["x-set"], headers["x-add"]) == ("100%", "%b")
-            assert "content-type" not in headers
+            assert not set(gone) & set(headers)
 
 
 async def test_request_headers_are_changed_to_the_letter_and_none_of_them_steers_envoy() -> None:
