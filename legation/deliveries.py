@@ -28,8 +28,8 @@ NOT_PERMITTED = (
     "or permit it, for instance with `sysctl net.ipv4.ip_unprivileged_port_start=80`"
 )
 IN_USE = (
-    "another process has this port, which may be the Envoy of another Gateway here: end it, "
-    "or give this listener another port; `--port-offset 10000` moves those of all Gateways"
+    "another process has this port, which may be the Envoy of another Gateway here: end it, and this is "
+    "tried again, or give this listener another port; `--port-offset 10000` moves those of all Gateways"
 )
 NOT_HERE = "this machine does not have that address: see `--address` and the Gateway's spec.addresses"
 REMEDIES = MappingProxyType({

@@ -26,6 +26,7 @@ from legation.publish import Offers
 from legation.pump import Pump, Taker
 from legation.quarantine import Quarantine
 from legation.quarantined import Held
+from legation.second_tries import SecondTries
 from legation.settings import ServerFiles
 from legation.standing import Standing
 from legation.telemetry.otlp import Exporter
@@ -102,6 +103,7 @@ class Engine:
         self._announcer = Announcer(self.standing)
         self._pump = Pump(workbench, (self._offer, self._tell, self._telemetry.take, *takers))
         self._quarantine = Quarantine(self._pump.put, may_have_others=True)
+        self._second_tries = SecondTries()
         self._overtime = Overtime(lambda: self._pump.running)
         self.standing.overdue = self._overtime.findings
         self.measure(self._overtime)
@@ -138,8 +140,9 @@ class Engine:
         """Give what has to run, each until cancelled."""
         watching = (self._watchdog.run(), self._overtime.run())
         delivering = self._deliveries.run(self.hub, self._pump.put)
+        trying = self._second_tries.run(self.hub)
         tracing = (self._traces.run(),) if self._traces else ()
-        return (self._pump.run(), self._pump.tell_time(), delivering, *watching, *tracing)
+        return (self._pump.run(), self._pump.tell_time(), delivering, trying, *watching, *tracing)
 
     async def open_admin(self, doors: AsyncExitStack, admin: HostPort, count: Count = nobody_counts) -> None:
         """Open the port for people and probes."""
@@ -192,6 +195,7 @@ class Engine:
             self._traces.tracer.note(report)
         self._deliveries.note(report)
         self._quarantine.note(report)
+        self._second_tries.note(report)
 
 
 async def opened(doors: AsyncExitStack, door: AbstractAsyncContextManager[T], what: str) -> T:

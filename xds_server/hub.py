@@ -102,6 +102,13 @@ class Hub:
             for seat in self._groups[group].seats.values():
                 seat.wake()
 
+    def pardon(self, group: str, type_url: str, name: str) -> None:
+        """Offer a group's Envoys again what they refused for the sake of their machine."""
+        if group in self._groups:
+            for seat in self._groups[group].seats.values():
+                seat.stream.sessions[type_url].pardon(name)
+                seat.wake()
+
     def withdraw(self, group: str) -> None:
         """Fall silent towards a group; its Envoys keep what they have."""
         known = self._group(group)

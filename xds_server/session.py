@@ -207,8 +207,13 @@ class Session:
 
     def forgive(self) -> None:
         """Offer again what was refused: it may have been for the sake of what it refers to."""
-        self._pending |= self.subscription.among(self._refused)
-        self._refused.clear()
+        for name in [*self._refused]:
+            self.pardon(name)
+
+    def pardon(self, name: str) -> None:
+        """Offer one of them again: it may have been for the sake of Envoy's machine."""
+        if self._refused.pop(name, None) is not None:
+            self._pending |= self.subscription.among((name,))
 
     def owe(self, name: str) -> None:
         """Send a name again although it is equal: what refers to it was replaced."""

@@ -14,6 +14,7 @@ SIGNS = MappingProxyType({
     "regex": ("regex",),
     "invalid_value": ("constraint validation failed", "invalid"),
 })  # fmt: skip
+OF_THE_MACHINE = frozenset({"port_not_permitted", "port_in_use", "address_not_here"})
 OTHER = "other"
 REASONS = (*SIGNS, OTHER)
 

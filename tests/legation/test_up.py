@@ -171,6 +171,38 @@ async def test_a_port_that_somebody_has_is_named_with_its_listener_and_a_remedy(
     assert "--port-offset" in why
 
 
+async def test_a_port_that_its_owner_gives_back_is_served_without_a_word_from_anybody(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        (tmp_path / "a.yaml").write_text(together(LEGATION_CLASS, gateway("edge", port)))
+        async with legation_up(tmp_path) as running:
+            await running.logged("refused")
+            taken.close()
+            assert (await running.logged("programmed"))["at"] == f"127.0.0.1:{port}"
+
+
+async def test_two_gateways_exchange_their_ports_in_one_edit(tmp_path: Path) -> None:
+    one, other = free_port(), free_port()
+    (tmp_path / "a.yaml").write_text(together(LEGATION_CLASS, gateway("edge", one), gateway("rim", other)))
+    async with legation_up(tmp_path) as running:
+
+        async def are_programmed_at(*expected: int) -> bool:
+            programmed = [
+                each.bound
+                for each in (await running.overview()).gateways
+                if each.programmed is not None and each.programmed.status == "True"
+            ]
+            return programmed == [(f"127.0.0.1:{port}",) for port in expected]
+
+        await until(lambda: are_programmed_at(one, other), within=SERVED_WITHIN)
+        (tmp_path / "a.yaml").write_text(
+            together(LEGATION_CLASS, gateway("edge", other), gateway("rim", one))
+        )
+        await until(lambda: are_programmed_at(other, one), within=SERVED_WITHIN)
+
+
 async def test_two_gateways_at_one_port_are_told_that_the_other_may_be_one_of_us(tmp_path: Path) -> None:
     port = free_port()
     (tmp_path / "a.yaml").write_text(together(LEGATION_CLASS, gateway("edge", port), gateway("rim", port)))

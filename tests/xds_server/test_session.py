@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.xds_server.honest_envoy import cluster, plain
+from tests.xds_server.honest_envoy import GROUP, cluster, plain
 from tests.xds_server.talk import Server, bodies, names
 from xds_server.report import Accepted, Rejected
 from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Entry, Resource
@@ -110,6 +110,23 @@ def test_a_rejected_version_is_not_offered_twice(*, whole: bool) -> None:
     assert client.publish({CDS: {"a": plain("v2")}, SDS: FOUR}) == []
     [good] = client.publish({CDS: {"a": plain("v3")}, SDS: FOUR})
     assert bodies(good) == {"a": "v3"}
+
+
+@pytest.mark.rule(21)
+@BOTH
+def test_what_was_rejected_for_the_sake_of_envoys_machine_is_offered_again_on_request(*, whole: bool) -> None:
+    server = Server()
+    server.publish({LDS: {"a": plain("v1"), "b": plain("v1")}})
+    client = server.connect(whole=whole)
+    [bad] = client.want(LDS)
+    client.take_all(client.nack(bad, BLAME.format("a")))
+    server.hub.pardon("others", LDS, "a")
+    server.hub.pardon(GROUP, LDS, "b")
+    assert client.hear() == []
+    server.hub.pardon(GROUP, LDS, "a")
+    [again] = client.hear()
+    assert bodies(again)["a"] == "v1"
+    assert client.nack(again, BLAME.format("a")) == []
 
 
 @pytest.mark.rule(21)
