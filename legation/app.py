@@ -105,8 +105,9 @@ class Everything:
         self._news.set()
 
     def _facts(self) -> Sequence[Change]:
-        binding = Binding(self._settings.address, self._settings.port_offset, is_exclusive=True)
-        return (the_time(), Stated(BINDING, binding), Stated(SYSTEM_ROOTS, self._roots is not None))
+        asked = self._settings
+        here = Binding(asked.address, asked.port_offset, is_exclusive=True, has_all=asked.envoy is not None)
+        return (the_time(), Stated(BINDING, here), Stated(SYSTEM_ROOTS, self._roots is not None))
 
     async def _read(self, update: Update) -> None:
         """Pass on what the folder says; until it is safe for the first time, nothing is served."""

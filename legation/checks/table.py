@@ -204,7 +204,11 @@ REFUSALS = _each(
             "addresses that the Gateway asks for, some of which it cannot have",
             "ask for addresses that there are, or for none",
         ),
-        ("PortUnavailable", "a port that the proxies need for themselves", "choose another port"),
+        (
+            "PortUnavailable",
+            "a port that proxies, or another Gateway of this machine, have",
+            "choose another port",
+        ),
         (
             "ProtocolConflict",
             "listeners of one port that cannot be told apart",

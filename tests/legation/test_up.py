@@ -203,13 +203,13 @@ async def test_two_gateways_exchange_their_ports_in_one_edit(tmp_path: Path) -> 
         await until(lambda: are_programmed_at(other, one), within=SERVED_WITHIN)
 
 
-async def test_two_gateways_at_one_port_are_told_that_the_other_may_be_one_of_us(tmp_path: Path) -> None:
+async def test_of_two_gateways_at_one_port_the_first_is_served_and_the_other_told_so(tmp_path: Path) -> None:
     port = free_port()
     (tmp_path / "a.yaml").write_text(together(LEGATION_CLASS, gateway("edge", port), gateway("rim", port)))
     async with legation_up(tmp_path) as running:
-        why = (await running.logged("refused"))["why"]
-    assert "which may be the Envoy of another Gateway here" in why
-    assert "give this listener another port" in why
+        assert "taken by Gateway infra/edge" in (await running.logged("refused"))["why"]
+        assert (await running.logged("programmed"))["gateway"] == "infra/edge"
+        assert "Envoy rejected" not in {entry.get("event") for entry in running.entries()}
 
 
 async def test_two_of_us_do_not_share_a_port_without_a_word(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ class Binding(Struct, frozen=True):
     address: str = "0.0.0.0"  # noqa: S104  # a proxy in its own pod serves every address of it
     port_offset: int = 0
     is_exclusive: bool = False  # a TCP port that another process listens on is an error, not to be shared
+    has_all: bool = False  # the Envoys of all Gateways run there
 
 
 class Rejection(Struct, frozen=True):

@@ -1,23 +1,26 @@
 """One listener: whether it is distinct, which kinds it takes, which certificates it shows."""
 
 from collections.abc import Iterable, Mapping
-from itertools import groupby
+from ipaddress import ip_address
+from itertools import groupby, takewhile
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from translator.memo import query, steady
 from translator.names import Name
+from translator.objects.gateway import Gateway
 from translator.objects.listeners import TLS_MODES, Listener
 from translator.objects.references import GATEWAY_GROUP, SecretObjectReference
 from translator.objects.secret import Secret
+from translator.rules.addresses import binding
 from translator.rules.certificates import server_certificate
 from translator.rules.frontend_validation import NOTHING_ASKED, ClientProof, clients
-from translator.rules.gateways import BINDING
+from translator.rules.gateways import BINDING, ours, refusal
 from translator.rules.grants import Pointee, Pointer, permitted
 from translator.rules.hostnames import EVERY, strange
 from translator.rules.listener_filters import questions
-from translator.rules.listener_sets import Slot, declared, slots
+from translator.rules.listener_sets import Slot, age, declared, slots
 from translator.rules.managed import ADMIN_PORT, PROBES_PORT, is_managed
 from translator.verdict import Condition, Refused, fails, holds, listed, our_fault
 from translator.world import World
@@ -88,7 +91,11 @@ def judge(world: World, slot: Slot) -> Listening:
         kinds=kinds,
         certificates=certificates,
         conflict=conflicts(world, slot.gateway).get(slot),
-        refusal=_refusal(listener) or _taken(world, slot, listener) or filtered.refusal or asked.refusal,
+        refusal=_refusal(listener)
+        or _taken(world, slot, listener)
+        or _taken_by_an_elder(world, slot, listener)
+        or filtered.refusal
+        or asked.refusal,
         unresolved=wrong_kinds + wrong_certificates + filtered.unresolved + asked.unresolved,
         proof=asked.proof,
         warnings=asked.warnings,
@@ -225,6 +232,36 @@ def _taken(world: World, slot: Slot, listener: Listener) -> Refused | None:
         return None
     message = f"port {listener.port} is taken: it is the proxies' own, for {own[listener.port]}; use another"
     return Refused("PortUnavailable", message)
+
+
+def _taken_by_an_elder(world: World, slot: Slot, listener: Listener) -> Refused | None:
+    """Refuse a port that an older Gateway has on the machine where the Envoys of all of them run."""
+    if not world.fact(BINDING).has_all or not (here := binding(world, slot.gateway)):
+        return None
+    for elder in takewhile(lambda each: each != slot.gateway, _gateways_at(world, listener.port)):
+        if _overlap(here, binding(world, elder)) and _has(world, elder, listener):
+            message = f"port {listener.port} is taken by Gateway {elder}, which is older or first by name"
+            return Refused("PortUnavailable", f"{message}: use another port, or another of spec.addresses")
+    return None
+
+
+@query
+def _gateways_at(world: World, port: int) -> tuple[Name, ...]:
+    """Return the Gateways that have listeners at a port, by precedence."""
+    found = (name for name in ours(world) if refusal(world, name) is None and slots_at(world, name, port))
+    return tuple(sorted(found, key=lambda name: age(world.must(Gateway, name))))
+
+
+def _overlap(some: tuple[str, ...], others: tuple[str, ...]) -> bool:
+    """Say whether addresses have one in common: those that mean all of a machine's have one with any."""
+    parsed = [{ip_address(each) for each in addresses} for addresses in (some, others)]
+    return bool(parsed[0] & parsed[1]) or any(each.is_unspecified for each in parsed[0] | parsed[1])
+
+
+def _has(world: World, gateway: Name, listener: Listener) -> bool:
+    """Say whether a Gateway serves the port of a listener, by TCP or by UDP as that one would."""
+    there = (judge(world, slot) for slot in slots_at(world, gateway, listener.port))
+    return any(each.served and (each.transport == "UDP") == (listener.protocol == "UDP") for each in there)
 
 
 def _kinds(listener: Listener) -> tuple[tuple[str, ...], tuple[Refused, ...]]:
