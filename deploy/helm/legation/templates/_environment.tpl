@@ -2,7 +2,7 @@
 {{- define "legation.environment" -}}
 - {name: LEGATION_XDS, value: {{ .Values.xds | quote }}}
 - {name: LEGATION_ADMIN, value: {{ .Values.admin | quote }}}
-- {name: LEGATION_SERVICE, value: {{ include "legation.name" . }}}
+- {name: LEGATION_SERVICE, value: {{ include "legation.name" . | quote }}}
 - {name: LEGATION_CONNECTION_AGE, value: {{ .Values.connectionAge | quote }}}
 {{- with .Values.envoyImage }}
 - {name: LEGATION_ENVOY_IMAGE, value: {{ . | quote }}}

@@ -1,10 +1,14 @@
+{{- /* A Service's name begins with a letter and has no dots, which a release's need not. */ -}}
 {{- define "legation.name" -}}
+{{- $release := .Release.Name | replace "." "-" -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride -}}
-{{- else if contains .Chart.Name .Release.Name -}}
-{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
+{{- else if regexMatch "^[0-9]" $release -}}
+{{- printf "%s-%s" .Chart.Name $release | trunc 63 | trimSuffix "-" -}}
+{{- else if contains .Chart.Name $release -}}
+{{- $release | trunc 63 | trimSuffix "-" -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 63 | trimSuffix "-" -}}
+{{- printf "%s-%s" $release .Chart.Name | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 {{- end }}
 
