@@ -5,6 +5,7 @@ are replaced while we run.
 """
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -186,13 +187,37 @@ async def _load_kubeconfig(path: str | None, context: str | None, configuration:
     """Read a kubeconfig; its reader takes whatever it says for one, and trips over what is half written."""
     named = path or "the kubeconfig"
     try:
-        await load_kube_config(config_file=path, context=context, client_configuration=configuration)
+        with _said_once():
+            await load_kube_config(config_file=path, context=context, client_configuration=configuration)
     except YAMLError as error:
         message = f"{named} is not understood: {str(error).splitlines()[0]}"
         raise ConfigException(message) from error
     except (TypeError, LookupError, AttributeError) as error:
         message = f"{named} does not say what a kubeconfig says, or not in that form"
         raise ConfigException(message) from error
+    except OSError as error:  # itself, or a plugin that it names
+        message = f"{named}: {error}"
+        raise ConfigException(message) from error
+
+
+@contextmanager
+def _said_once() -> Iterator[None]:
+    """Raise what the reader would log: without credentials it only does that, and all else it raises, too."""
+    log, said = logging.getLogger("kubernetes_asyncio.config.kube_config"), list[str]()
+
+    def take(record: logging.LogRecord) -> bool:
+        if record.levelno < logging.ERROR:
+            return True
+        said.append(record.getMessage())
+        return False
+
+    log.addFilter(take)
+    try:
+        yield
+    finally:
+        log.removeFilter(take)
+    if said:
+        raise ConfigException(said[0])
 
 
 @contextmanager

@@ -295,7 +295,7 @@ async def serving(api: FaultyApi, tls: ssl.SSLContext | None = None) -> AsyncIte
         await runner.cleanup()
 
 
-def write_kubeconfig(folder: Path, server: str, **user: str) -> Path:
+def write_kubeconfig(folder: Path, server: str, **user: Json) -> Path:
     """Write a kubeconfig; `authority` is a file with the server's CA."""
     cluster = {"server": server} | (
         {"certificate-authority": user.pop("authority")} if "authority" in user else {}

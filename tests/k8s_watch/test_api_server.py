@@ -192,6 +192,29 @@ async def test_a_kubeconfig_that_is_none_is_named_at_once(tmp_path: Path, text: 
             pass
 
 
+@pytest.mark.parametrize(
+    ("command", "why"),
+    [
+        (["sh", "-c", "echo log in again >&2; exit 3"], "log in again"),
+        (["sh", "-c", "echo hello"], "failed to decode"),
+        (
+            ["sh", "-c", 'echo \'{"apiVersion": "a/v1", "kind": "ExecCredential", "status": {}}\''],
+            "missing token",
+        ),
+        (["/no/such/plugin"], "/kubeconfig: .*'/no/such/plugin'"),
+    ],
+)
+async def test_a_plugin_that_gives_no_credentials_is_told_of_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, command: list[str], why: str
+) -> None:
+    plugin = {"apiVersion": "a/v1", "command": command[0], "args": command[1:] or ["none"]}
+    path = write_kubeconfig(tmp_path, "https://127.0.0.1:1", exec=plugin)
+    with pytest.raises(NoAccessError, match=why):
+        async with ApiServer(kubeconfig(str(path))):
+            pass
+    assert caplog.records == []
+
+
 @pytest.mark.parametrize("text", NO_KUBECONFIGS)
 async def test_a_kubeconfig_that_is_half_written_when_it_is_read_again_is_a_failure(
     tmp_path: Path, text: str
