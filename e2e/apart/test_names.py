@@ -49,7 +49,7 @@ def test_a_name_that_yaml_would_read_otherwise_is_kept(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["1st", "a.b", "Edge", "-a", "a-", "a" * 64])
 def test_a_name_that_no_service_may_have_is_refused_with_the_value(name: str) -> None:
-    command = [Programs(here().programs).path("helm"), "template", "legation", CHART]
+    command = [str(Programs(here().programs).path("helm")), "template", "legation", str(CHART)]
     flags = ["--set-string", f"fullnameOverride={name}"]
     asked = subprocess.run([*command, *flags], capture_output=True, text=True, check=False)  # noqa: S603  as written above
     assert asked.returncode != 0

@@ -16,7 +16,7 @@ from k8s_watch.api_server import ApiServer, Call, NoAccessError, RequestError, i
 from k8s_watch.informer import Informer
 from k8s_watch.reader import Reader
 from tests.k8s_watch.faults import refusing
-from tests.k8s_watch.faulty_api import LOOPBACK, SOON, FaultyApi, serving, write_kubeconfig
+from tests.k8s_watch.faulty_api import LOOPBACK, SOON, FaultyApi, Json, serving, write_kubeconfig
 from tests.k8s_watch.listener import QUICK, WIDGETS, Listener, Widget, running
 from tests.loopback import server_tls
 from tests.pki import Authority, Issued
@@ -207,7 +207,7 @@ async def test_a_kubeconfig_that_is_none_is_named_at_once(tmp_path: Path, text: 
 async def test_a_plugin_that_gives_no_credentials_is_told_of_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, command: list[str], why: str
 ) -> None:
-    plugin = {"apiVersion": "a/v1", "command": command[0], "args": command[1:] or ["none"]}
+    plugin: Json = {"apiVersion": "a/v1", "command": command[0], "args": [*(command[1:] or ["none"])]}
     path = write_kubeconfig(tmp_path, "https://127.0.0.1:1", exec=plugin)
     with pytest.raises(NoAccessError, match=why):
         async with ApiServer(kubeconfig(str(path))):

@@ -10,7 +10,9 @@ from translator.objects.meta import LabelSelector, Part
 from translator.objects.provenance import TracedMeta
 from translator.objects.scalars import Duration, Namespace, ObjectName, PortNumber, SectionName
 
-Quantity = int | str | None  # as Kubernetes writes amounts: 2, 500m, 64Mi
+_NUMBER = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)"
+_AMOUNT = re.compile(rf"\+?{_NUMBER}(?:[KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?")
+Quantity = Annotated[int | str | None, Text(1, 40, _AMOUNT, "an amount, such as 2, 500m or 64Mi")]
 Percentage = Annotated[int, Between(1, 100)]
 Replicas = Annotated[int, Between(1, 1000)]
 Image = Annotated[

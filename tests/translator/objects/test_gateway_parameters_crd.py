@@ -31,7 +31,7 @@ SCHEMA = VERSION["schema"]["openAPIV3Schema"]["properties"]["spec"]
 def structure(schema: Mapping[str, Any]) -> object:
     """Reduce a schema to what a struct can say: fields, types, bounds."""
     if schema.get("x-kubernetes-int-or-string"):
-        return "number or text"
+        return "number or text", schema["minLength"], schema["maxLength"]
     match schema["type"]:
         case "object" if "additionalProperties" in schema:
             return {"*": structure(schema["additionalProperties"])}, schema.get("maxProperties")
@@ -56,8 +56,9 @@ def known(shape: Shape) -> object:
             return {"*": known(shape.value)}, shape.demand.most if isinstance(shape.demand, Entries) else None
         case ListShape():
             return [known(shape.item)]
-        case NumberOrTextShape():
-            return "number or text"
+        case NumberOrTextShape(demand):
+            assert demand is not None
+            return "number or text", demand.shortest, demand.longest
         case NumberShape():
             assert isinstance(shape.demand, Between)
             return "number", shape.demand.least, shape.demand.most

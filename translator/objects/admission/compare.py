@@ -72,8 +72,9 @@ def _against(
             return _of_text(value, demand)
         case NumberShape(demand):
             return _of_number(value, demand)
-        case NumberOrTextShape():
-            return None if isinstance(value, str) else _of_number(value, None)
+        case NumberOrTextShape(demand):
+            is_text = isinstance(value, str | float)  # a fraction can be said in quotes
+            return _of_text(value, demand) if is_text else _of_number(value, None)
         case FlagShape():
             return None if isinstance(value, bool) else f"must be true or false, and is {described(value)}"
         case TimeShape():

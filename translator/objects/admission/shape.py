@@ -26,7 +26,9 @@ class NumberShape(Struct, frozen=True):
 
 
 class NumberOrTextShape(Struct, frozen=True):
-    """A whole number, or a name in its place."""
+    """A whole number, or a text in its place, such as a name or an amount."""
+
+    demand: Text | None = None
 
 
 class FlagShape(Struct, frozen=True):
@@ -81,9 +83,7 @@ Shape = (
     | RecordShape
 )
 
-_PLAIN: Mapping[object, Shape] = MappingProxyType(
-    {bool: FlagShape(), datetime: TimeShape(), Raw: AnyShape(), int | str | None: NumberOrTextShape()}
-)
+_PLAIN: Mapping[object, Shape] = MappingProxyType({bool: FlagShape(), datetime: TimeShape(), Raw: AnyShape()})
 
 
 @cache
@@ -119,4 +119,6 @@ def _scalar(base: object, demand: Text | Between | OneOf | None) -> Shape:
         return TextShape(demand)
     if base is int and not isinstance(demand, Text):
         return NumberShape(demand)
+    if base == int | str | None and not isinstance(demand, Between | OneOf):
+        return NumberOrTextShape(demand)
     return _PLAIN[base]

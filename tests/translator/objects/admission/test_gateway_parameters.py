@@ -25,6 +25,7 @@ def admitted(spec: dict[str, object]) -> object:
         {},
         {"proxies": "External"},
         {"envoy": {"resources": {"limits": {"cpu": 1, "memory": "1Gi"}}}},
+        {"envoy": {"resources": {"requests": {"cpu": "1.5", "memory": "1e9", "example.com/gpu": ".5k"}}}},
         {"envoy": {"autoscaling": {"maxReplicas": 1}}},
         {"backendTLS": {"insecureVerification": "Permit", "namespaceSelector": {}}},
         {"clients": {"requestRate": {"requests": 5, "per": "50ms", "burst": 5}}},
@@ -46,6 +47,25 @@ def test_what_makes_sense_is_taken(spec: dict[str, object]) -> None:
             "must not be above maxReplicas",
         ),
         ({"envoy": {"image": "two words"}}, "spec.envoy.image", "without blanks"),
+        *(
+            (
+                {"envoy": {"resources": {"requests": {"cpu": amount}}}},
+                "spec.envoy.resources.requests[cpu]",
+                why,
+            )
+            for amount, why in (
+                ("lots", 'an amount, such as 2, 500m or 64Mi, and is "lots"'),
+                ("2GB", "an amount"),
+                ("-1", "an amount"),
+                ("", "empty"),
+                (0.5, "quotes"),
+            )
+        ),
+        (
+            {"envoy": {"resources": {"limits": {"memory": "2 Gi"}}}},
+            "spec.envoy.resources.limits[memory]",
+            "64Mi",
+        ),
         ({"envoy": {"replicas": 0}}, "spec.envoy.replicas", "1"),
         ({"proxies": "External", "envoy": {"replicas": 2}}, "spec", "nothing reads them"),
         ({"proxies": "External", "service": {"type": "NodePort"}}, "spec", "nothing reads them"),
