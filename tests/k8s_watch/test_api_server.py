@@ -15,8 +15,8 @@ from kubernetes_asyncio.config import ConfigException
 from k8s_watch.api_server import ApiServer, Call, NoAccessError, RequestError, in_cluster, kubeconfig
 from k8s_watch.informer import Informer
 from k8s_watch.reader import Reader
-from tests.k8s_watch.faults import refusing
-from tests.k8s_watch.faulty_api import LOOPBACK, SOON, FaultyApi, Json, serving, write_kubeconfig
+from tests.k8s_watch.faults import Json, refusing
+from tests.k8s_watch.faulty_api import LOOPBACK, SOON, FaultyApi, serving, write_kubeconfig
 from tests.k8s_watch.listener import QUICK, WIDGETS, Listener, Widget, running
 from tests.loopback import server_tls
 from tests.pki import Authority, Issued
