@@ -81,7 +81,7 @@ def read_manifest(path: Path, root: Path) -> str | Unreadable:
     except OSError as error:
         return Unreadable(f"cannot be read: {error.strerror}")
     except UnicodeDecodeError as error:
-        return Unreadable(f"is not UTF-8 text: byte {error.start} cannot be read")
+        return Unreadable(f"is not UTF-8 text: byte {error.start} cannot be read; save it as UTF-8")
 
 
 def shown(path: Path | str) -> str:

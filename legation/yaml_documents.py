@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from types import MappingProxyType
 from typing import NamedTuple
 
 import yaml
@@ -15,6 +16,13 @@ MOST_DOCUMENTS = 20_000
 # A line that begins so is a marker wherever it stands, even inside a block of text; YAML has more line ends.
 _MARKER = re.compile("(?:\\A|(?<=[\n\r\x85\u2028\u2029]))(?:---|\\.\\.\\.)(?=\\s|\\Z)")
 _END = "..."
+
+HINTS = MappingProxyType({
+    "found unknown escape character": "write text with a backslash in single quotes, or in none",
+    "found character that cannot start any token": "put text that begins so in quotes",
+    "mapping values are not allowed in this context": "mend its indentation, or quote text with a colon",
+    "did not find expected key": "mend its indentation",
+})  # fmt: skip
 
 
 class Document(NamedTuple):
@@ -83,13 +91,21 @@ def _read(piece: str, number: int, line: int) -> Document | Broken:
         trouble = _build(piece, builder)
     except yaml.MarkedYAMLError as error:
         at = error.problem_mark.line if error.problem_mark else 0
-        return Broken(number, line, f"is no YAML: {error.problem} (line {line + at})")
+        return Broken(number, line, f"is no YAML: {error.problem} (line {line + at}){_hint(error, piece)}")
     except yaml.YAMLError as error:
         return Broken(number, line, f"is no YAML: {str(error).splitlines()[0]}")
     if trouble:
         return Broken(number, line, f"{trouble.message} (line {line + trouble.line - 1})")
     repeated = tuple(Repeated(path, line + at - 1) for path, at in builder.repeated)
     return Document(number, line, builder.value, repeated)
+
+
+def _hint(error: yaml.MarkedYAMLError, piece: str) -> str:
+    """Say what helps against some mistakes, in other words than those of people who write parsers."""
+    mark = error.problem_mark
+    if mark and any("\t" in line[: mark.column + 1] for line in piece.split("\n")[mark.line : mark.line + 1]):
+        return ": it has a tab, indent it by spaces"
+    return f": {hint}" if (hint := HINTS.get(error.problem or "")) else ""
 
 
 def _build(piece: str, builder: Builder) -> Broken | None:

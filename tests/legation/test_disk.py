@@ -72,7 +72,7 @@ def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"), [(b"a: \xff", "is not UTF-8 text: byte 3"), (None, "leads nowhere")]
+    ("content", "reason"), [(b"a: \xff", "byte 3 cannot be read; save it as UTF-8"), (None, "leads nowhere")]
 )
 def test_what_cannot_be_read_says_why(tmp_path: Path, content: bytes | None, reason: str) -> None:
     path = tmp_path / "a.yaml"

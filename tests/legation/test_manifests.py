@@ -202,6 +202,14 @@ def test_a_mistake_is_named_with_its_field_and_a_remedy(text: str, path: str, me
     ("text", "message"),
     [
         ("a: [b", "is no YAML: did not find expected ',' or ']' (line 6)"),
+        ("a:\n\tb: c", "): it has a tab, indent it by spaces"),
+        ("a:\n  b: c\n\td: e", "): it has a tab, indent it by spaces"),
+        ("a: |\n\tb", "): it has a tab, indent it by spaces"),
+        ('a: "C:\\path"', "): write text with a backslash in single quotes"),
+        ("a: @b", "): put text that begins so in quotes"),
+        ("a: b\n  c: d", "): mend its indentation"),
+        ("a: b\n c: d #", "): mend its indentation"),
+        ("a:\n  b: c\n d: e", "): mend its indentation"),
         (
             "a: !!python/object:os.system b",
             "has a tag, which means nothing here: remove it",
