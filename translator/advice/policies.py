@@ -11,6 +11,7 @@ from translator.objects.gateway_parameters import GatewayParameters, GatewayPara
 from translator.objects.x_backend import XBackend
 from translator.rules import x_backends
 from translator.rules.backend_tls import Target, UpstreamTls, holder, judge, target_of, winner
+from translator.rules.backends import Traffic
 from translator.rules.ca_references import anchors
 from translator.rules.degraded import degraded
 from translator.rules.gateways import ours
@@ -18,7 +19,8 @@ from translator.rules.needs import needs
 from translator.rules.open_ports import open_ports
 from translator.rules.parameters import referred, said
 from translator.rules.pins import SINGLE
-from translator.rules.reach import gateways_naming, gateways_to
+from translator.rules.reach import ROUTES_BY_TARGET, gateways_naming, gateways_to
+from translator.rules.streams import streams
 from translator.rules.wordings import Wording, of_policy, of_x_backend
 from translator.world import World
 
@@ -114,10 +116,19 @@ def _unused(world: World, policy: Name, field: str, ports: list[ServicePort]) ->
         message = f"each port of {ports[0].owner} has a policy that names it: {', '.join(others)}"
         yield Advice(OUTRANKED, about, field, message)
     elif not any(gateways_to(world, port) for port in governed):
-        passed = any(gateways_naming(world, port) for port in governed)
-        why = "passes the client's own TLS on to" if passed else "leads to"
-        quantity = "every route there" if passed else "no attached route"
-        yield Advice(UNREACHED, about, field, f"{quantity} {why} {ports[0].owner}")
+        yield Advice(UNREACHED, about, field, _why_unreached(world, governed))
+
+
+def _why_unreached(world: World, ports: list[ServicePort]) -> str:
+    owner = ports[0].owner
+    if not any(gateways_naming(world, port) for port in ports):
+        return f"no attached route leads to {owner}"
+    through = [Ref("TLSRoute", name) for name in world.names_where(ROUTES_BY_TARGET["TLSRoute"], owner)]
+    found = {share.target for each in through for share in streams(world, each, Traffic.PASSTHROUGH).shares}
+    if not found.isdisjoint(ports):
+        return f"every route there passes the client's own TLS on to {owner}"
+    numbers = ", ".join(str(port.port) for port in ports)
+    return f"no attached route leads to port {numbers} of {owner}: those there are lead to another one"
 
 
 def _ports(world: World, target: Target) -> list[ServicePort]:
