@@ -135,7 +135,7 @@ async def test_who_leads_no_longer_says_no_more_that_something_is_in_the_way(tmp
 
 
 class ReadBesideTheLoop(dict[str, str]):
-    """What a Gateway asks of its objects, which waits to be read until an event loop has gone on meanwhile."""
+    """What a Gateway asks of its objects; who reads it waits until an event loop has gone on."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
