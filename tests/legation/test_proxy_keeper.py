@@ -135,14 +135,14 @@ async def test_who_leads_no_longer_says_no_more_that_something_is_in_the_way(tmp
 
 
 class ReadBesideTheLoop(dict[str, str]):
-    """What a Gateway asks of its objects; who reads it waits until an event loop has gone on."""
+    """What a Gateway asks of its objects, which waits until an event loop has gone on meanwhile."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
         self.loop = loop
         self.went_on: list[bool] = []
 
-    def items(self) -> ItemsView[str, str]:
+    def items(self) -> ItemsView[str, str]:  # type: ignore[override]  # it is one that nobody can name
         """Note whether the loop had a turn while this was read; on the loop itself it has none."""
         turn = Event()
         self.loop.call_soon_threadsafe(turn.set)
@@ -153,6 +153,7 @@ class ReadBesideTheLoop(dict[str, str]):
 async def test_manifests_are_written_beside_the_event_loop(tmp_path: Path) -> None:
     api, asked = FaultyApi(), wanted("edge")
     annotations = ReadBesideTheLoop(asyncio.get_running_loop())
+    assert asked.gateway.spec.infrastructure is not None
     infrastructure = structs.replace(asked.gateway.spec.infrastructure, annotations=annotations)
     spec = structs.replace(asked.gateway.spec, infrastructure=infrastructure)
     asked = structs.replace(asked, gateway=structs.replace(asked.gateway, spec=spec))

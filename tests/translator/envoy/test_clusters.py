@@ -56,6 +56,14 @@ def test_what_is_looked_up_by_name_waits_for_no_endpoints() -> None:
     assert not read(found.body).HasField("eds_cluster_config")
 
 
+@pytest.mark.parametrize("tls", [None, BUNDLE])
+def test_no_threshold_of_envoys_own_answers_for_a_backend(tls: UpstreamTls | None) -> None:
+    built = read(clusters.build(backend("pay", policy="tls" if tls else ""), tls).body)
+    [thresholds] = built.circuit_breakers.thresholds
+    most = (thresholds.max_connections, thresholds.max_pending_requests, thresholds.max_requests)
+    assert [each.value for each in (*most, thresholds.max_retries)] == [2**32 - 1] * 4
+
+
 @pytest.mark.parametrize("tls", [BUNDLE, SYSTEM])
 def test_a_cluster_with_a_policy_is_told_apart_and_says_who_asked_for_it(tls: UpstreamTls) -> None:
     cluster = clusters.build(backend("pay", policy="tls"), tls)
