@@ -31,9 +31,10 @@ class Status(Struct, frozen=True):
 
 
 class Written(Struct, frozen=True):
-    """It is so now, and this is the object's version."""
+    """It is so now, and these are the object's version and, if its kind has one, its generation."""
 
     version: str
+    generation: int = 0
 
 
 class Unchanged(Struct, frozen=True):
@@ -169,7 +170,7 @@ class Writer:
     async def _write(self, call: Call) -> Outcome:
         try:
             async with self._server.send(call) as response:
-                return Written(_version(await response.read()))
+                return _written(await response.read())
         except RequestError as error:
             return Missing() if error.failed.code == NOT_FOUND else error.failed
 
@@ -235,9 +236,10 @@ def _fields(status: bytes) -> Fields:
     return msgspec.json.decode(status, type=Fields) if status else {}
 
 
-def _version(body: bytes) -> str:
-    """Read which version was made; the answer to a deletion may be no object."""
+def _written(body: bytes) -> Written:
+    """Read what was made; the answer to a deletion may be no object."""
     try:
-        return read_item(body).version
+        made = read_item(body)
+        return Written(made.version, msgspec.json.decode(made.body, type=_Object).metadata.generation)
     except BROKEN:
-        return ""
+        return Written("")

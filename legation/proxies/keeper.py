@@ -164,8 +164,8 @@ class Keeper:
         there = leaf_of(secret) if secret else None
         leaf = renewed_leaf(there, subject, roots, now)
         body = msgspec.json.encode(proxy_secret(its, leaf, roots))
-        version = await self._ways.apply(key, body)
-        self._ledger.note(key, _shown(its, leaf, roots), version)
+        written = await self._ways.apply(key, body)
+        self._ledger.note(key, _shown(its, leaf, roots), written.version)
         self._identities[name_of(its)] = structs.replace(leaf, key="")
         if there is None or there.certificate != leaf.certificate:
             until = leaf.lifetime.until.isoformat()

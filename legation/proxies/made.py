@@ -146,9 +146,9 @@ class Ledger:
         applied = self._applied.get(key)
         return applied is not None and applied.digest == _digest(body)
 
-    def note(self, key: Key, body: bytes, version: str) -> None:
-        """Remember that something was applied, and that this made a version."""
-        self._applied[key] = Applied(_digest(body), version)
+    def note(self, key: Key, body: bytes, version: str, generation: int = 0) -> None:
+        """Remember that something was applied, and which version and generation this made."""
+        self._applied[key] = Applied(_digest(body), version, generation)
         if key in self._seen and self._is_changed(key):
             del self._applied[key]
 

@@ -29,7 +29,8 @@ class Ways(Struct, frozen=True):
             await self.read(key, owner)
         elif not found.is_of(owner):
             raise _not_ours(key, owner)
-        ledger.note(key, body, await self.apply(key, body))
+        written = await self.apply(key, body)
+        ledger.note(key, body, written.version, written.generation)
         return True
 
     async def read(self, key: Key, owner: Ref) -> Item | None:
@@ -46,12 +47,12 @@ class Ways(Struct, frozen=True):
                     raise _not_ours(key, owner)
                 return found
 
-    async def apply(self, key: Key, body: bytes, manager: str = "") -> str:
-        """Let an object be so, as we or another manager say it; return the version that this made."""
+    async def apply(self, key: Key, body: bytes, manager: str = "") -> Written:
+        """Let an object be so, as we or another manager say it; return what this made of it."""
         outcome = await self.writer.apply(key.place(), body, manager)
         match outcome:
-            case Written(version=version):
-                return version
+            case Written():
+                return outcome
             case Failed(reason=why):
                 message = f"{key} cannot be made: {why}"
                 raise TroubleError(message)

@@ -37,7 +37,7 @@ def ours(found: Status) -> bytes:
 async def test_a_status_is_made_from_the_one_there_is(tmp_path: Path) -> None:
     api = FaultyApi()
     async with writing(tmp_path, api) as writer:
-        assert await writer.write_status(PLACE, ours) == Written("102")
+        assert await writer.write_status(PLACE, ours) == Written("102", 1)
     assert api.objects[KEY]["status"] == {"conditions": [1], "theirs": "kept", "ours": 2}
     sent = json.loads(api.requests[-1].body)
     assert sent == {"metadata": {"resourceVersion": "101"}, "status": {"old": None, "ours": 2}}
@@ -48,7 +48,7 @@ async def test_what_is_known_already_saves_a_reading(tmp_path: Path) -> None:
     api = FaultyApi()
     async with writing(tmp_path, api) as writer:
         known = Status("101", json.dumps(api.objects[KEY]["status"]).encode())
-        assert await writer.write_status(PLACE, ours, known) == Written("102")
+        assert await writer.write_status(PLACE, ours, known) == Written("102", 1)
     assert [seen.method for seen in api.requests] == ["PATCH"]
 
 
@@ -57,7 +57,7 @@ async def test_a_conflict_is_solved_by_making_the_status_anew(tmp_path: Path) ->
     async with writing(tmp_path, api) as writer:
         known = Status("101", b"{}")
         await api.put("a", status={"theirs": "newer"})
-        assert await writer.write_status(PLACE, ours, known) == Written("103")
+        assert await writer.write_status(PLACE, ours, known) == Written("103", 1)
     assert api.objects[KEY]["status"] == {"theirs": "newer", "ours": 1}
     assert [seen.method for seen in api.requests] == ["PATCH", "GET", "PATCH"]
 
@@ -92,9 +92,11 @@ async def test_an_object_without_a_status_is_given_one(tmp_path: Path) -> None:
     api = FaultyApi()
     async with writing(tmp_path, api) as writer:
         await api.put("a")
-        assert await writer.write_status(PLACE, ours) == Written("103")
+        assert await writer.write_status(PLACE, ours) == Written("103", 1)
         await api.put("a")
-        assert await writer.write_status(PLACE, lambda _: b'{"ours":1}', Status("104", b"")) == Written("105")
+        assert await writer.write_status(PLACE, lambda _: b'{"ours":1}', Status("104", b"")) == Written(
+            "105", 1
+        )
 
 
 @pytest.mark.parametrize("known", [None, Status("1", b"{}")])
@@ -174,7 +176,7 @@ async def test_a_manifest_is_applied_under_our_name(tmp_path: Path) -> None:
     api = FaultyApi()
     place = Place("example.com/v1", "widgets", "shop", "new")
     async with writing(tmp_path, api) as writer:
-        assert await writer.apply(place, b'{"metadata":{"name":"new"},"size":4}') == Written("102")
+        assert await writer.apply(place, b'{"metadata":{"name":"new"},"size":4}') == Written("102", 1)
     assert api.objects["widgets", "shop", "new"]["size"] == 4
     sent = api.requests[-1]
     assert sent.headers["content-type"] == "application/apply-patch+yaml"
@@ -186,7 +188,7 @@ async def test_an_object_is_created_read_replaced_and_deleted(tmp_path: Path) ->
     place = Place("example.com/v1", "widgets", "shop", "lease")
     async with writing(tmp_path, api) as writer:
         assert await writer.read(place) == Missing()
-        assert await writer.create(place, b'{"metadata":{"name":"lease"},"holder":"a"}') == Written("102")
+        assert await writer.create(place, b'{"metadata":{"name":"lease"},"holder":"a"}') == Written("102", 1)
         found = await writer.read(place)
         assert isinstance(found, Item)
         stale = b'{"metadata":{"name":"lease","resourceVersion":"1"},"holder":"b"}'
@@ -194,7 +196,7 @@ async def test_an_object_is_created_read_replaced_and_deleted(tmp_path: Path) ->
         assert isinstance(outcome, Failed)
         assert outcome.code == 409
         fresh = stale.replace(b'"1"', f'"{found.version}"'.encode())
-        assert await writer.replace(place, fresh) == Written("103")
+        assert await writer.replace(place, fresh) == Written("103", 2)
         assert isinstance(await writer.delete(place, uid="uid-1"), Written)
         assert await writer.delete(place) == Missing()
     deletion = next(json.loads(seen.body) for seen in api.requests if seen.method == "DELETE")

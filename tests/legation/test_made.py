@@ -57,11 +57,12 @@ def test_what_was_before_our_own_write_is_history(kind: str) -> None:
     assert not ledger.is_applied(Key(kind, NAME), BODY)
 
 
-def test_a_change_that_was_told_before_our_write_was_answered_counts() -> None:
+@pytest.mark.parametrize("kind", ["Service", "Deployment"])
+def test_a_change_that_was_told_before_our_write_was_answered_counts(kind: str) -> None:
     ledger = Ledger()
-    seen(ledger, "Service", 9)
-    ledger.note(Key("Service", NAME), BODY, "8")
-    assert not ledger.is_applied(Key("Service", NAME), BODY)
+    seen(ledger, kind, 9, generation=3)
+    ledger.note(Key(kind, NAME), BODY, "8", generation=2)
+    assert not ledger.is_applied(Key(kind, NAME), BODY)
 
 
 @pytest.mark.parametrize("kind", SORTS)

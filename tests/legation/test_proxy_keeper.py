@@ -14,6 +14,9 @@ from cryptography import x509
 from msgspec import structs
 from structlog.testing import capture_logs
 
+from k8s_watch.api_server import ApiServer
+from k8s_watch.change import Put
+from k8s_watch.kind import ObjectName
 from k8s_watch.reader import Reader
 from k8s_watch.writer import Writer
 from legation.addresses import HostPort
@@ -23,7 +26,7 @@ from legation.channel.revocation import AHEAD, oldest_valid
 from legation.channel.rotation import renewed_roots
 from legation.proxies import keeper as keeper_module
 from legation.proxies.keeper import AT_ONCE, LOOK_AGAIN, Keeper, Tell
-from legation.proxies.made import SORTS
+from legation.proxies.made import SORTS, Found, Key, Ledger, Metadata
 from legation.proxies.managed import Environment
 from legation.proxies.wanted import Wanted
 from legation.proxies.ways import Ways
@@ -31,7 +34,7 @@ from tests.k8s_watch.faults import refusing
 from tests.k8s_watch.faulty_api import SOON, FaultyApi, serving
 from tests.k8s_watch.listener import reached
 from tests.looking import eventually
-from translator.names import Name
+from translator.names import Name, Ref
 from translator.objects.gateway import Gateway
 from translator.objects.provenance import TracedMeta
 from translator.objects.secret import Secret
@@ -58,8 +61,12 @@ async def keeping(
     api.kinds |= {sort.plural for sort in SORTS.values()}
     roots = renewed_roots((), datetime.now(UTC))
     async with serving(api), reached(api, folder) as server, asyncio.timeout(SOON):
-        ways = Ways(Reader(server), Writer(server, "legation.dev/gateway-controller"))
-        yield Keeper(ways, ENVIRONMENT, lambda: roots, tell)
+        yield Keeper(ways_to(server), ENVIRONMENT, lambda: roots, tell)
+
+
+def ways_to(server: ApiServer) -> Ways:
+    """Read and write under our name."""
+    return Ways(Reader(server), Writer(server, "legation.dev/gateway-controller"))
 
 
 async def test_a_gateway_without_proxies_does_not_wait_for_those_that_have_some(tmp_path: Path) -> None:
@@ -203,3 +210,16 @@ async def test_what_keeps_it_from_knowing_what_there_is_is_said_in_words(
                 await eventually(lambda: any("you may not" in each.get("why", "") for each in said))
                 running.cancel()
     assert {each["why"] for each in said if "you may not" in each.get("why", "")} == {"403: you may not"}
+
+
+async def test_a_deployment_that_somebody_changes_before_it_was_seen_is_not_as_it_was_applied(
+    tmp_path: Path,
+) -> None:
+    api, ledger, key = FaultyApi(), Ledger(), Key("Deployment", Name("shop", "legation-edge"))
+    api.roots, api.kinds = api.roots | {"/apis/apps/v1"}, api.kinds | {"deployments"}
+    body = b'{"metadata":{"name":"legation-edge","namespace":"shop"},"spec":{"replicas":2}}'
+    async with serving(api), reached(api, tmp_path) as server, asyncio.timeout(SOON):
+        await ways_to(server).keep(ledger, key, body, Ref("Gateway", Name("shop", "edge")))
+    assert ledger.is_applied(key, body)
+    changed = Put(ObjectName(*key.name), "1000", Found(Metadata(generation=2)))
+    assert ledger.learn("Deployment", [changed]) == {key.name}
