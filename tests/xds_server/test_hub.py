@@ -142,14 +142,14 @@ def test_what_was_good_is_remembered_for_a_while_only() -> None:
     client.take_all(client.want(CDS))
     server.publish({})
     memory = server.hub._groups[GROUP].memory
-    assert memory.left_behind(CDS).keys() == {"a"}
+    assert memory.left_behind(CDS, "").keys() == {"a"}
     server.clock.now += KEPT_AFTER_REMOVAL
     server.publish({LDS: {"l": plain("v1")}})
-    assert memory.left_behind(CDS) == {}
+    assert memory.left_behind(CDS, "") == {}
     memory.accept([Entry(CDS, "a", cluster("v1"))])
     assert memory.good(CDS, "a") is None
     server.hub.withdraw(GROUP)
-    assert memory.left_behind(LDS) == {}
+    assert memory.left_behind(LDS, "") == {}
 
 
 @pytest.mark.rule(61)
