@@ -47,10 +47,9 @@ class Reading(Struct, frozen=True):
         return problem.about.kind not in _HARMLESS and not any(_is_same(one, problem.about) for one in found)
 
 
-def read(text: str | bytes, path: str) -> Reading:
+def read(text: str, path: str) -> Reading:
     """Read what a file says."""
-    mentions = b"BackendTLSPolicy" in text if isinstance(text, bytes) else "BackendTLSPolicy" in text
-    return Reading(*read_manifests(text, path), mentions)
+    return Reading(*read_manifests(text, path), mentions_policies="BackendTLSPolicy" in text)
 
 
 class Folder:

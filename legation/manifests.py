@@ -85,7 +85,7 @@ class _Manifest(Struct, frozen=True):
         return Problem(self.place, message, self.about, path or self.path)
 
 
-def read_manifests(text: str | bytes, source: str) -> tuple[tuple[Loaded, ...], tuple[Problem, ...]]:
+def read_manifests(text: str, source: str) -> tuple[tuple[Loaded, ...], tuple[Problem, ...]]:
     """Read every object of a file, and all that is wrong with it; what is wrong harms nothing else."""
     loaded: list[Loaded] = []
     problems: list[Problem] = []

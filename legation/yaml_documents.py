@@ -10,7 +10,6 @@ import yaml
 from legation.turns import give_way
 from legation.yaml_values import Builder, Repeated, line_of
 
-LARGEST_FILE = 10 * 1024 * 1024
 MOST_DOCUMENTS = 20_000
 
 # A line that begins so is a marker wherever it stands, even inside a block of text; YAML has more line ends.
@@ -42,17 +41,8 @@ class Broken(NamedTuple):
     message: str
 
 
-def read_documents(content: str | bytes) -> Iterator[Document | Broken]:
-    """Give every document of a file that is not empty; bytes must be UTF-8."""
-    if len(content) > LARGEST_FILE:
-        yield Broken(1, 1, f"is larger than {LARGEST_FILE // 1024 // 1024} MiB: split the file")
-        return
-    try:
-        text = content.decode() if isinstance(content, bytes) else content
-        text.encode()  # text from elsewhere may hold halves of characters, which no file can
-    except UnicodeError:
-        yield Broken(1, 1, "is not UTF-8: save it as UTF-8")
-        return
+def read_documents(text: str) -> Iterator[Document | Broken]:
+    """Give every document of a file that is not empty."""
     number, line = 0, 1
     for piece in _pieces(text.removeprefix("\ufeff")):
         if not _is_blank(piece):

@@ -1,12 +1,14 @@
 """Whatever a file holds, reading it ends soon and in sentences."""
 
 import time
+from pathlib import Path
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from legation.disk import read_manifest
 from legation.manifests import read_manifests
 
 KEYS = st.sampled_from(
@@ -67,9 +69,17 @@ JSON = st.recursive(
 )
 
 
-@given(st.binary(max_size=300) | st.text(max_size=300))
-def test_any_bytes_and_any_text_are_read_without_an_accident(content: str | bytes) -> None:
-    read_manifests(content, "any.yaml")
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("any") / "any.yaml"
+
+
+@given(st.binary(max_size=300) | st.text(max_size=300).map(str.encode))
+def test_any_bytes_and_any_text_are_read_without_an_accident(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    text = read_manifest(path, path.parent)
+    if isinstance(text, str):
+        read_manifests(text, path.name)
 
 
 @given(st.lists(KEYS | VALUES | TOKENS, max_size=60))
@@ -85,7 +95,7 @@ def test_any_spec_of_a_known_kind_is_judged_without_an_accident(kind: str, spec:
         "metadata": {"name": "a"},
         "spec": spec,
     }
-    loaded, problems = read_manifests(msgspec.json.encode(manifest), "any.yaml")
+    loaded, problems = read_manifests(msgspec.json.encode(manifest).decode(), "any.yaml")
     assert len(loaded) + bool(problems) == 1
 
 
@@ -97,7 +107,8 @@ def test_any_object_of_kubernetes_core_is_judged_without_an_accident(
     kind: str, fields: dict[str, object]
 ) -> None:
     version = "discovery.k8s.io/v1" if kind == "EndpointSlice" else "v1"
-    read_manifests(msgspec.json.encode({**fields, "apiVersion": version, "kind": kind}), "any.yaml")
+    manifest = {**fields, "apiVersion": version, "kind": kind}
+    read_manifests(msgspec.json.encode(manifest).decode(), "any.yaml")
 
 
 @pytest.mark.parametrize(
