@@ -153,7 +153,7 @@ class Envoys:
         self._reasons.labels(reason(report.error)).inc()
 
 
-class Taken(Struct, frozen=True):
+class Taken(Struct, frozen=True, eq=False):
     """What everything was in one moment."""
 
     families: tuple[Metric, ...]
