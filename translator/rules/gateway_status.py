@@ -135,7 +135,8 @@ def _programmed(world: World, name: Name) -> Condition:
     if refusal(world, name) is not None:
         return fails("Programmed", "Invalid", "the Gateway is not accepted")
     troubled = _upheld(world, name) or unplaced(world, name)
-    if troubled is None and not sites(world, name):
+    own = slots_of(world, name, Ref("Gateway", name))
+    if troubled is None and not any(listeners.judge(world, slot).served for slot in own):
         return fails("Programmed", "Invalid", "no listener can be served: see each listener's conditions")
     return troubled or _delivered(world, name)
 
