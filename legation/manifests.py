@@ -22,6 +22,7 @@ from translator.objects.x_backend import X_GROUP, X_UNHONOURED
 
 _OUR_GROUPS = (GATEWAY_GROUP, LEGATION_GROUP)
 _DEFAULT_NAMESPACE = "default"
+_POLICY = BackendTLSPolicy.__name__
 
 MOST_PROBLEMS = 1_000  # of a file and of each severity that are told: nobody reads more
 
@@ -191,6 +192,8 @@ def _of_unknown(manifest: _Manifest, api_version: str, kind: str) -> Problem:
         near = get_close_matches(shortened(kind), kinds, n=1)
         meant = f"did you mean {near[0]}?" if near else f"it has {', '.join(kinds)}"
         return manifest.problem(f"is no kind of {group}; {meant}", "kind")
+    if kind.lower() == _POLICY.lower():  # which nobody else has, and without it there would be no TLS
+        return manifest.problem(f"is of no group that is read: {_POLICY} is of {GATEWAY_GROUP}", "apiVersion")
     if group == X_GROUP and kind in X_UNHONOURED:
         idle = manifest.problem(f"nothing comes of it: {kind} is not honoured")
         return msgspec.structs.replace(idle, severity="idle")

@@ -165,6 +165,11 @@ def test_a_policy_that_nothing_comes_of_is_told_and_hinders_nothing() -> None:
             "apiVersion",
             "has no version v1alpha2: HTTPRoute is read in v1 and v1beta1",
         ),
+        (
+            "{apiVersion: networking.k8s.io/v1, kind: BackendTlsPolicy}",
+            "apiVersion",
+            "is of no group that is read: BackendTLSPolicy is of gateway.networking.k8s.io",
+        ),
         ("{apiVersion: v2, kind: Service}", "apiVersion", "has no version v2: Service is read in v1"),
         ("{kind: Service}", "", "is no manifest: it needs apiVersion and kind, both as text"),
         ("[]", "", "is no manifest: it needs apiVersion, kind and metadata"),
