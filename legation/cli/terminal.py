@@ -3,7 +3,7 @@
 A terminal gets lines that break at words. Whoever else reads gets whole ones: nothing is cut off.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -15,12 +15,13 @@ from rich.segment import Segment
 from rich.text import Text
 
 from legation.addresses import HostPort
-from legation.disk import out_of_reach
+from legation.disk import SUFFIXES, list_manifests, out_of_reach
 from legation.telemetry.logs import harmless
 
 PROBLEMS, CANNOT_TELL = 1, 2  # exit codes
 ENDLESS = 1 << 16  # columns
 HANG = 2  # columns that the rest of a line is indented by, beyond its beginning
+FILES_OF_MANIFESTS = f"name a folder with files that end in {', '.join(sorted(SUFFIXES))}"
 NO_ADDRESS = "write HOST:PORT, such as 127.0.0.1:19080 or [::1]:19080"
 
 
@@ -53,6 +54,14 @@ def must_exist(path: Path, remedy: str, code: int = CANNOT_TELL) -> None:
     """Exit where there is no such file or folder, or nobody may look."""
     if why := out_of_reach(path, "does not exist"):
         fail(f"{path} {why}", remedy, code)
+
+
+def must_hold_manifests(paths: Sequence[Path], remedy: str, code: int = CANNOT_TELL) -> None:
+    """Exit where there is nothing to read: whoever names the wrong folder would be told that all is fine."""
+    for path in paths:
+        must_exist(path, remedy, code)
+    if paths and not any(any(list_manifests(path)) for path in paths):
+        fail(f"{', '.join(map(str, paths))}: no manifests are there", FILES_OF_MANIFESTS, code)
 
 
 class _Harmless(RenderHook):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from legation.cli.terminal import must_exist
+from legation.cli.terminal import must_hold_manifests
 
 EXAMPLES = """
 Examples:
@@ -36,8 +36,7 @@ def translate(
     output: Annotated[Output, typer.Option("--output", "-o", help="What to write.")] = Output.YAML,
 ) -> None:
     """Translate manifests offline and print the result; no Envoy runs."""
-    for path in paths:
-        must_exist(path, "give the path of a manifest, or of a folder of them")
+    must_hold_manifests(paths, "give the path of a manifest, or of a folder of them")
     from legation.cli.translating import print_translated  # noqa: PLC0415  # slow to import
 
     print_translated(paths, output)

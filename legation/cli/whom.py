@@ -8,7 +8,7 @@ import typer
 from msgspec import Struct
 
 from legation.addresses import HostPort
-from legation.cli.terminal import CANNOT_TELL, fail, host_port, must_exist
+from legation.cli.terminal import CANNOT_TELL, fail, host_port, must_exist, must_hold_manifests
 
 INSTALLED_IN = "legation-system"
 WHO = "Whom to ask"
@@ -70,7 +70,8 @@ def whom(
     ]
     if len(named) > 1:
         fail(f"{' and '.join(named)} cannot be asked at once", "leave one of them out", code=code)
-    for path in (*(paths or ()), cluster.kubeconfig):
-        if path is not None:
-            must_exist(path, "give the path of a file that is there", code)
+    there = "give the path of a file that is there"
+    must_hold_manifests(paths or (), there, code)
+    if cluster.kubeconfig is not None:
+        must_exist(cluster.kubeconfig, there, code)
     return None if paths else Whom(admin, cluster, or_manifests=paths is not None)

@@ -245,6 +245,23 @@ def test_check_writes_json_for_machines(shop: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("command", "code"),
+    [(["check"], 2), (["translate"], 2), (["explain", "http://shop.example/"], 2), (["audit"], 1)],
+)
+def test_a_folder_without_manifests_is_not_told_to_be_fine(
+    tmp_path: Path, command: list[str], code: int
+) -> None:
+    (tmp_path / "shop.yaml.tmpl").write_text("")
+    (tmp_path / ".hidden.yaml").write_text("")
+    ended, _, err = run(*command, str(tmp_path))
+    assert ended == code
+    assert "no manifests are there" in err
+    assert ".json, .yaml, .yml" in err
+    (tmp_path / "shop.yml").write_text("")
+    assert "no manifests are there" not in run(*command, str(tmp_path))[2]
+
+
+@pytest.mark.parametrize(
     ("arguments", "words"),
     [
         (["check", "missing.yaml"], "missing.yaml does not exist"),

@@ -157,9 +157,7 @@ def test_a_new_file_that_says_nothing_of_policies_holds_nothing_back() -> None:
     assert not folder.is_unsafe()
 
 
-ASTRAY = POLICY.replace(
-    "gateway.networking.k8s.io", "networking.k8s.io"
-)  # nobody's, were it taken at its word
+ASTRAY = POLICY.replace("gateway.networking.k8s.io", "networking.k8s.io")  # nobody's, as it says
 
 
 @pytest.mark.parametrize(
