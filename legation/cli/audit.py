@@ -12,9 +12,9 @@ CANNOT_TELL = 1  # of all commands' exit codes only this one's are the other way
 EXAMPLES = f"""
 Examples:
 
-`legation audit shop/` of manifests, offline; `legation audit --context production` of what a cluster serves
+`legation audit shop/`: of manifests, offline; `legation audit --context production`: of what a cluster serves
 
-`legation audit -o json shop/` for machines; `legation audit --cleartext shop/` where everything must be TLS
+`legation audit -o json shop/`: for machines; `legation audit --cleartext shop/`: where everything must be TLS
 
 {RULE_OF_PATHS}
 Exit codes: 0 every backend is proved, or refused, or has no TLS of ours; 1 cannot tell; 2 some are

@@ -15,7 +15,7 @@ from translator.names import Name
 EXAMPLES = """
 Examples:
 
-`legation bootstrap --gateway infra/edge > envoy.yaml` for `legation up FOLDER --xds 127.0.0.1:18000`
+`legation bootstrap --gateway infra/edge > envoy.yaml`: for `legation up FOLDER --xds 127.0.0.1:18000`
 
 `legation bootstrap --gateway infra/edge --xds legation.example.com:18000 --tls-cert tls.crt --tls-key tls.key
 --tls-ca ca.crt` for another machine

@@ -11,11 +11,11 @@ from legation.cli.whom import RULE_OF_PATHS, Admin, Cluster, Context, Kubeconfig
 EXAMPLES = f"""
 Examples:
 
-`legation check shop/` one folder; `legation check base/ shop.yaml` several, as if they were one
+`legation check shop/`: one folder; `legation check base/ shop.yaml`: several, as if they were one
 
-`legation check --strict shop/` counts remarks, and what is without effect, as problems
+`legation check --strict shop/`: counts remarks, and what is without effect, as problems
 
-`legation check --context production` what is served in a cluster; `legation check -o json shop/` for machines
+`legation check --context production`: what is served in a cluster; `legation check -o json`: for machines
 
 {RULE_OF_PATHS}
 Exit codes: 0 fine, 1 problems, 2 cannot tell

@@ -15,7 +15,7 @@ Examples:
 
 `legation completion fish > ~/.config/fish/completions/legation.fish`
 
-`legation --install-completion` does it for you; objects to explain are completed by what runs
+`legation --install-completion`: does it for you; objects to explain are completed by what runs
 """
 
 

@@ -11,11 +11,11 @@ from legation.cli.whom import RULE_OF_PATHS, Admin, Cluster, Context, Kubeconfig
 EXAMPLES = f"""
 Examples:
 
-`legation explain httproute/shop/cart shop/` of manifests, offline; without a folder, of what runs
+`legation explain httproute/shop/cart shop/`: of manifests, offline; without a folder, of what runs
 
-`legation explain https://shop.example/cart` where a request goes; `-X POST -H 'Accept: text/html'` as in curl
+`legation explain https://shop.example/cart`: its way; `-X POST -H 'Accept: text/html'` as in curl
 
-`legation explain backendtlspolicy/shop/pay` what it governs, and who lost to it; `svc/shop/pay`
+`legation explain backendtlspolicy/shop/pay`: what it governs, and who lost to it; `svc/shop/pay`
 
 {RULE_OF_PATHS}
 Exit codes: 0 served, 1 not served as written, 2 cannot tell

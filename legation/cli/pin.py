@@ -11,11 +11,11 @@ from legation.disk import stamp_of
 EXAMPLES = """
 Examples:
 
-`legation pin pay.shop.svc:8443` what a backend shows now; `--server-name pay.internal` asks for a name
+`legation pin pay.shop.svc:8443`: what a backend shows now; `--server-name pay.internal` asks for a name
 
-`legation pin spare.pub` a key in reserve; a certificate or a request for one will do as well
+`legation pin spare.pub`: a key in reserve; a certificate or a request for one will do as well
 
-`legation pin -o json 127.0.0.1:8443` for machines
+`legation pin -o json 127.0.0.1:8443`: for machines
 
 Exit codes: 0 there is something to pin, 2 cannot tell
 """

@@ -17,12 +17,12 @@ from translator.objects.durations import milliseconds
 EXAMPLES = """
 Examples:
 
-`legation run` in a pod: an authority of its own, and Envoys for every Gateway
+`legation run`: in a pod, with an authority of its own, and Envoys for every Gateway
 
-`legation run --xds-cert server.pem --xds-key server.key --xds-client-ca clients.pem` with certificates that
+`legation run --xds-cert server.pem --xds-key server.key --xds-client-ca clients.pem`: with certificates that
 somebody else issues, for Envoys that somebody else runs
 
-`legation run --kubeconfig ~/.kube/config --xds 127.0.0.1:18000` for an Envoy on this machine
+`legation run --kubeconfig ~/.kube/config --xds 127.0.0.1:18000`: for an Envoy on this machine
 
 Every flag has an environment variable: LEGATION_ and its name.
 """

@@ -10,11 +10,11 @@ from legation.cli.whom import RULE, Admin, Cluster, Context, Kubeconfig, Namespa
 EXAMPLES = f"""
 Examples:
 
-`legation status` once; `legation status --watch` until Ctrl-C, with a mark at what changes
+`legation status`: once; `legation status --watch`: until Ctrl-C, with a mark at what changes
 
-`legation status --context production` of a cluster; `legation status --admin 127.0.0.1:19080` of one process
+`legation status --context production`: of a cluster; `legation status --admin 127.0.0.1:19080`: of a process
 
-`legation status -o json` for machines; with `--watch` a line for each change
+`legation status -o json`: for machines; with `--watch` a line for each change
 
 {RULE}
 Exit codes: 0 nothing to look at, 1 something is refused, 2 nobody answers

@@ -11,11 +11,11 @@ from legation.cli.terminal import must_hold_manifests
 EXAMPLES = """
 Examples:
 
-`legation translate shop/` what Envoy gets, as YAML; private keys are left out
+`legation translate shop/`: what Envoy gets, as YAML; private keys are left out
 
-`legation translate -o tree shop/` what leads where
+`legation translate -o tree shop/`: what leads where
 
-`legation translate -o status shop.yaml` the objects with the status they would have
+`legation translate -o status shop.yaml`: the objects with the status they would have
 
 Exit codes: 0 translated, 1 some manifests could not be read (the others are translated), 2 cannot tell
 """

@@ -16,13 +16,13 @@ from legation.settings import ADMIN, LOOPBACK, LogFormat, Settings
 EXAMPLES = """
 Examples:
 
-`legation up shop/` serves the folder on 127.0.0.1 until Ctrl-C
+`legation up shop/`: serves the folder on 127.0.0.1 until Ctrl-C
 
-`legation up shop/ --address 0.0.0.0 --port-offset 8000` on every address; listener port 80 becomes 8080
+`legation up shop/ --address 0.0.0.0 --port-offset 8000`: on every address; listener port 80 becomes 8080
 
-`legation up shop/ --check` starts, says how things stand, exits: 0 all is well, 1 it is not, 2 cannot tell
+`legation up shop/ --check`: starts, says how things stand, exits: 0 all is well, 1 it is not, 2 cannot tell
 
-`legation up shop/ --no-envoy --xds 127.0.0.1:18000` for an Envoy that you start yourself
+`legation up shop/ --no-envoy --xds 127.0.0.1:18000`: for an Envoy that you start yourself
 """
 
 

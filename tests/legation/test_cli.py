@@ -471,3 +471,12 @@ def test_a_tree_shows_what_is_served_over_http3(tmp_path: Path) -> None:
     code, out, _ = run("translate", "-o", "tree", str(tmp_path))
     assert code == 0
     assert ":443 HTTP/3 for any name, as over TLS" in out
+
+
+@pytest.mark.parametrize("command", [each.name for each in app.registered_commands])
+def test_an_example_is_told_from_what_it_does_also_without_colours(command: str) -> None:
+    """Where nothing marks text as a command, it is read as one with what follows."""
+    [epilog] = [each.epilog for each in app.registered_commands if each.name == command]
+    lines = [line for line in (epilog or "").splitlines() if line.startswith("`legation")]
+    assert lines
+    assert [line for line in lines if re.search(r"(?:^|; )`legation [^`]+` ", line)] == []
