@@ -27,7 +27,7 @@ from translator.objects.tcp_route import TCPRoute
 from translator.objects.tls_route import TLSRoute
 from translator.objects.udp_route import UDPRoute
 from translator.objects.x_backend import XBackend
-from translator.rules.grants import Pointee, Pointer, comes_from, leads_to
+from translator.rules.grants import Given, Pointee, Pointer, gifts
 from translator.world import World
 
 GRANT_UNUSED = Check(
@@ -60,25 +60,29 @@ REFERENCES = (
 
 
 class Crossing(NamedTuple):
-    """A reference from one namespace into another, be it permitted or not."""
+    """What a reference from one namespace into another needs to be given there, be it or not."""
 
     pointer: Pointer
-    pointee: Pointee
+    namespace: str
+    given: Given
 
 
 def grants(world: World) -> Iterator[Advice]:
     """Tell of grants that no reference of any object needs, whoever's Gateway it belongs to."""
     given = sorted(world.names(ReferenceGrant))
-    crossings = _crossings(world) if given else frozenset[Crossing]()
+    needed = _needed(world) if given else frozenset[Crossing]()
     for name in given:
         about, spec = Ref("ReferenceGrant", name), world.must(ReferenceGrant, name).spec
-        here = [each for each in crossings if each.pointee.name.namespace == name.namespace]
         used = [
             (source, to)
-            for each in here
             for source in spec.from_
             for to in spec.to
-            if comes_from(each.pointer, source) and leads_to(each.pointee, to)
+            if Crossing(
+                Pointer(source.group, source.kind, source.namespace),
+                name.namespace,
+                (to.group, to.kind, to.name),
+            )
+            in needed
         ]
         if not used:
             yield Advice(GRANT_UNUSED, about, "", "no reference needs it")
@@ -90,7 +94,7 @@ def grants(world: World) -> Iterator[Advice]:
         yield from (Advice(GRANT_UNUSED, about, field, "no reference needs this entry") for field in vain)
 
 
-def _crossings(world: World) -> frozenset[Crossing]:
+def _needed(world: World) -> frozenset[Crossing]:
     return frozenset(
         crossing
         for kind in POINTING
@@ -104,7 +108,7 @@ def _from(thing: Object, name: Name) -> Iterator[Crossing]:
     pointer = Pointer(info.group, info.kind, name.namespace)
     for pointee in _pointed(thing, name.namespace):
         if pointee.name.namespace != name.namespace:
-            yield Crossing(pointer, pointee)
+            yield from (Crossing(pointer, pointee.name.namespace, each) for each in gifts(pointee))
 
 
 def _pointed(part: object, namespace: str) -> Iterator[Pointee]:

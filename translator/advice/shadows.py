@@ -35,6 +35,7 @@ OUTLIVED = Check(
     "give each route a listener or a server name of its own, or remove one of the two",
 )
 CHECKS = (SHADOWED, OUTLIVED)
+MOST_COMPARED = 32  # matches of one path that have their rarest demand in common
 STREAMS = ("TLSRoute", "TCPRoute", "UDPRoute")
 Path = PathExact | PathPrefix | PathPattern
 
@@ -104,13 +105,23 @@ def _fates(world: World) -> dict[Written, Author | None]:
 
 def _in_order(entries: Sequence[Entry]) -> Iterator[tuple[Written, Author | None]]:
     """Yield each match of a host with the rule before it that takes all its requests, if there is any."""
-    before: dict[Path, list[Written]] = {}
+    before: dict[tuple[Path, object], list[Written]] = {}  # by path, and by what few others there ask for
     for entry in entries:
         if isinstance(entry.author, Author):
-            one = Written(entry.author, entry.match)
-            wider = (each for path in _wider(one.match.path) for each in before.get(path, ()))
+            one, parts = Written(entry.author, entry.match), _parts(entry.match)
+            alike = (
+                before.get((path, part), ()) for path in _wider(one.match.path) for part in (None, *parts)
+            )
+            wider = (each for some in alike for each in some[:MOST_COMPARED])
             yield one, next((each.author for each in wider if _asks_no_more(each.match, one.match)), None)
-            before.setdefault(one.match.path, []).append(one)
+            places = [(one.match.path, part) for part in parts or [None]]
+            rarest = min(places, key=lambda place: len(before.get(place, ())))
+            before.setdefault(rarest, []).append(one)
+
+
+def _parts(match: HttpMatch) -> list[object]:
+    """Name what a match asks for beside its path: what is wider asks for some of that, or for nothing."""
+    return [*match.headers, *match.query, *filter(None, (match.method, match.grpc))]
 
 
 def _wider(path: Path) -> Iterator[Path]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from translator.memo import keyed
 from translator.names import Name
-from translator.objects.reference_grant import ReferenceGrant, ReferenceGrantFrom, ReferenceGrantTo
+from translator.objects.reference_grant import ReferenceGrant
 from translator.world import Index, World
 
 
@@ -57,13 +57,3 @@ def given(grants: Iterable[ReferenceGrant]) -> Iterator[Given]:
 def _given(world: World, namespace: str, pointer: Pointer) -> dict[Given, bool]:
     """Return what a namespace gives to somebody: found once, however many references ask."""
     return dict.fromkeys(given(world.where(GRANTS_BY_SOURCE, (namespace, pointer))), True)
-
-
-def comes_from(pointer: Pointer, source: ReferenceGrantFrom) -> bool:
-    """Say whether an entry of a grant is for references of an object."""
-    return (source.group, source.kind, source.namespace) == pointer
-
-
-def leads_to(pointee: Pointee, to: ReferenceGrantTo) -> bool:
-    """Say whether an entry of a grant is for references to an object."""
-    return (to.group, to.kind) == pointee[:2] and to.name in (None, pointee.name.name)
