@@ -24,9 +24,11 @@ def thing(kind: str, name: str, namespace: str, **spec: object) -> Object:
 
 def grant(number: int, to: str) -> Object:
     """Let routes and ListenerSets of `shop` refer to something else of a namespace."""
-    froms = [{"group": GATEWAYS, "kind": each, "namespace": "shop"} for each in ("HTTPRoute", "ListenerSet")]
+    sources = [
+        {"group": GATEWAYS, "kind": each, "namespace": "shop"} for each in ("HTTPRoute", "ListenerSet")
+    ]
     gifts: list[dict[str, Any]] = [{"group": "", "kind": kind, "name": to} for kind in ("Service", "Secret")]
-    return thing("ReferenceGrant", f"n{number}", "vault", **{"from": froms, "to": gifts})
+    return thing("ReferenceGrant", f"n{number}", "vault", **{"from": sources, "to": gifts})
 
 
 def route(number: int) -> Object:
