@@ -52,6 +52,7 @@ class Group:
         self.allowance = Allowance(limits, now)
         self.seats: dict[int, Seat] = {}
         self.progress = Progress()
+        self.strange = 0  # bytes that all streams have us keep for names that they are not offered
 
 
 class Hub:
@@ -90,6 +91,8 @@ class Hub:
             seat.stream.offer(snapshot, names)
             if names or first:
                 seat.wake()
+        if first:  # what was strange until now may be what is offered
+            known.strange = sum(seat.stream.strange_bytes for seat in known.seats.values())
         if not names or cause is None:
             return False
         behind = {key for key, seat in known.seats.items() if not seat.stream.owes_nothing}
@@ -134,32 +137,31 @@ class Hub:
         """Forget a stream; nothing of it outlives it."""
         group = seat.stream.envoy.group
         del self._groups[group].seats[id(seat)]
+        self._groups[group].strange -= seat.stream.strange_bytes
         self._tell_arrivals(group, self._groups[group].progress.left(id(seat)))
         self._drop_if_idle(group)
 
     def receive(self, seat: Seat, ask: Ask | DeltaAsk) -> Refusal | None:
         """Hand one request to a stream, unless the client asks too often or for too much."""
-        if not self._groups[seat.stream.envoy.group].allowance.take(self.clock()):
+        stream, group = seat.stream, self._groups[seat.stream.envoy.group]
+        if not group.allowance.take(self.clock()):
             return Refusal("too many requests")
         if any(len(names) > self.limits.names for names in _named(ask)):
             return TOO_MANY_NAMES  # also if it drops them again, or says that it has them
-        seat.stream.receive(ask, self.clock())
+        strange = stream.strange_bytes
+        stream.receive(ask, self.clock())
+        group.strange += stream.strange_bytes - strange
         self._tell(seat)
-        return self._is_too_much(seat.stream)
+        return self._is_too_much(stream, group)
 
-    def _is_too_much(self, stream: Stream) -> Refusal | None:
+    def _is_too_much(self, stream: Stream, group: Group) -> Refusal | None:
         if stream.asked_names > self.limits.names:
             return TOO_MANY_NAMES
         if stream.asked_letters > self.limits.letters:
             return TOO_LONG_NAMES
-        return TOO_STRANGE_NAMES if self._is_too_strange(stream) else None
-
-    def _is_too_strange(self, stream: Stream) -> bool:
-        """Whether a group asks for too much that it is not offered; at first nobody is offered anything."""
-        if not self.ready or not stream.strange_bytes:
-            return False
-        seats = self._groups[stream.envoy.group].seats.values()
-        return sum(each.stream.strange_bytes for each in seats) > self.limits.strange
+        if self.ready and stream.strange_bytes and group.strange > self.limits.strange:
+            return TOO_STRANGE_NAMES  # not before anything is ready, when nobody is offered anything
+        return None
 
     def next(self, seat: Seat) -> Response | None:
         """What a stream should send now, if anything."""

@@ -5,7 +5,7 @@ import gc
 import stat
 import weakref
 from collections import Counter
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -434,6 +434,31 @@ async def test_the_streams_of_a_group_may_not_ask_for_too_much_that_nobody_offer
         server.publish(eds={"late": plain("v1")})
         await second.say(EDS, "late")
         assert await second.bodies() == [b"v1"]
+
+
+@pytest.mark.rule(71)
+async def test_what_nobody_offered_counts_no_more_when_who_asked_is_gone_or_it_is_offered() -> None:
+    names = [f"{number:0100}" for number in range(8)]  # of which twice as many would be too much
+    async with served(limits=Limits(strange=3_000)) as server:
+
+        def strange() -> int:
+            return server.hub._groups[GROUP].strange if GROUP in server.hub.groups() else 0
+
+        def rises_from(before: int) -> Callable[[], bool]:
+            return lambda: strange() > before
+
+        early = server.call(WHOLE)
+        await early.say(EDS, *names)
+        await eventually(rises_from(0))
+        server.publish(eds={name: plain("v1") for name in names})
+        assert len(await early.bodies()) == len(names)
+        for number in range(3):
+            call, before = server.call(WHOLE), strange()
+            await call.say(EDS, *(f"{number}{name}" for name in names))
+            await eventually(rises_from(before))
+            call.stream.cancel()
+            await eventually(lambda: len(server.hub.connected()) == 1)
+        assert not [each for each in server.reports if isinstance(each, TurnedAway)]
 
 
 @pytest.mark.rule(71)
