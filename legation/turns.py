@@ -129,17 +129,18 @@ async def in_turns(things: Iterable[T]) -> AsyncIterator[T]:
 
 
 async def let_go(before: list[object], after: Sequence[object] = ()) -> None:
-    """Drop one thing after the other; after one that takes a while, as thousands do, others have a turn.
+    """Drop one thing after the other; whenever that has taken a while, others have a turn.
 
     What has shrunk by many, as can be told by what comes after it, is dropped part by part.
     """
     things = [*_parts_of_what_shrank(before, after), *before]
     before.clear()
+    began = monotonic()
     while things:
-        began = monotonic()
         things.pop()
         if monotonic() - began > A_WHILE:
             await asyncio.sleep(0)
+            began = monotonic()
 
 
 def _parts_of_what_shrank(before: Iterable[object], after: Iterable[object]) -> Iterator[object]:

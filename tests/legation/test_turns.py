@@ -156,14 +156,14 @@ async def test_things_come_in_order_and_after_each_few_others_have_their_turn() 
 
 
 class Large:
-    """Something that takes a while to be let go of."""
+    """Something that takes a while, or a part of it, to be let go of."""
 
-    def __init__(self, events: list[str]) -> None:
-        self._events = events
+    def __init__(self, events: list[str], takes: float = A_WHILE) -> None:
+        self._events, self._takes = events, takes
 
     def __del__(self) -> None:
         began = monotonic()
-        while monotonic() - began <= A_WHILE:
+        while monotonic() - began <= self._takes:
             pass
         self._events.append("gone")
 
@@ -197,6 +197,13 @@ async def test_what_has_shrunk_is_let_go_of_part_by_part(made: Callable[[Iterabl
     things = [made(Large(events) for _ in range(many))]
     await let_go_beside_others(events, things, [()])
     assert (things, events) == ([], ["gone", "turn"] * many)
+
+
+async def test_many_things_that_take_a_while_together_are_not_let_go_of_in_one_turn() -> None:
+    events: list[str] = []
+    await let_go_beside_others(events, [Large(events, A_WHILE / 4) for _ in range(40)])
+    assert "gone gone gone gone gone gone" not in " ".join(events)
+    assert events.count("gone") == 40
 
 
 async def test_what_has_not_shrunk_is_let_go_of_as_a_whole() -> None:
