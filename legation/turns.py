@@ -120,6 +120,13 @@ def pieces(things: Iterable[object]) -> list[Raw]:
     return [Raw(msgspec.json.encode(each)) for each in things]
 
 
+def drop(things: list[object]) -> None:
+    """Let go of one thing after the other, beside the event loop, which may have its turns in between."""
+    while things:
+        give_way()
+        things.pop()
+
+
 async def in_turns(things: Iterable[T]) -> AsyncIterator[T]:
     """Give one thing after the other; after each few others have their turn on the event loop."""
     for number, each in enumerate(things, start=1):

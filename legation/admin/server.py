@@ -1,6 +1,6 @@
 """The admin port: health, readiness, metrics, and how things stand as JSON. No key material is ever on it."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
@@ -17,10 +17,11 @@ from legation.admin.page import POLICY, Page
 from legation.admin.tools import Tools
 from legation.answers import FROM_NO_PAGE
 from legation.standing import NOTHING_COUNTED, Counters, Standing, as_json
-from legation.turns import aside
+from legation.turns import aside, drop
 from translator.objects.scalars import is_address
 from translator.translate import INDEXES
 from translator.world import World
+from xds_server.hub import Connected
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -126,9 +127,17 @@ class AdminPort:
 
     async def _status(self, _: web.Request) -> web.Response:
         counters, connected = await self._count(), await self._standing.connected()
-        standing = self._standing.still()
-        body = await aside(lambda: as_json(standing.overview(counters, connected)))
+        body = await aside(partial(_written, self._standing.still(), counters, connected))
         return web.Response(body=body, content_type="application/json")
+
+
+def _written(standing: Standing, counters: Counters, connected: Sequence[Connected]) -> bytes:
+    overview = standing.overview(counters, connected)
+    body = as_json(overview)
+    parts: list[object] = [*overview.routes, *overview.policies]
+    del overview
+    drop(parts)
+    return body
 
 
 def _host(request: web.Request) -> str:
