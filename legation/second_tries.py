@@ -36,6 +36,8 @@ class SecondTries:
                 self._postpone((report.envoy.group, name))
 
     def _postpone(self, key: Key) -> None:
+        if key in self._due:  # as another Envoy refused it, too: this is the same try
+            return
         pause = min(LONGEST_PAUSE, 2 * self._pauses.get(key, FIRST_PAUSE / 2))
         self._pauses[key] = pause
         self._due[key] = asyncio.get_running_loop().time() + pause
@@ -52,3 +54,11 @@ class SecondTries:
             for key in [key for key, at in self._due.items() if at <= clock()]:
                 del self._due[key]
                 hub.pardon(key[0], LDS, key[1])
+            for key in [key for key in self._pauses if not _is_offered(hub, key)]:
+                del self._pauses[key]
+
+
+def _is_offered(hub: Hub, key: Key) -> bool:
+    group, listener = key
+    snapshot = hub.snapshot(group)
+    return snapshot is not None and snapshot.find(LDS, listener) is not None
