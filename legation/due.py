@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager, suppress
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
+
+MOST_HISTORY = 100
 
 
 class Due(Generic[K]):
@@ -30,6 +32,7 @@ class Due(Generic[K]):
         if when < self._since.get(name, inf):
             self._since[name] = when
             heappush(self._order, (when, next(self._marks), name))
+            self._tidy()
             self._news.set()
 
     def forget(self, name: K) -> None:
@@ -63,6 +66,12 @@ class Due(Generic[K]):
             with suppress(TimeoutError):
                 async with asyncio.timeout(None if early == inf else early):
                     await self._news.wait()
+
+    def _tidy(self) -> None:
+        """Let go of what is history once it is most of all: nobody else does while nothing is looked at."""
+        if len(self._order) > MOST_HISTORY + 2 * len(self._since):
+            self._order = [each for each in self._order if self._since.get(each[2]) == each[0]]
+            heapify(self._order)
 
     def _first(self) -> float:
         """Return when something is due first; what is history or being looked at is put aside."""

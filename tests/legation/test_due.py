@@ -2,7 +2,7 @@
 
 import asyncio
 
-from legation.due import Due
+from legation.due import MOST_HISTORY, Due
 
 SOON = 10.0
 
@@ -66,6 +66,18 @@ async def test_what_is_forgotten_is_not_due() -> None:
     due.mark("a")
     due.forget("a")
     due.forget("b")
+    assert await nothing_is_due(due)
+
+
+async def test_what_comes_and_goes_while_nobody_looks_leaves_nothing() -> None:
+    due: Due[str] = Due()
+    due.mark("stays")
+    for number in range(20 * MOST_HISTORY):
+        due.mark(f"a{number}")
+        due.forget(f"a{number}")
+    assert len(due._order) < 2 * MOST_HISTORY
+    async with asyncio.timeout(SOON), due.next() as name:
+        assert name == "stays"
     assert await nothing_is_due(due)
 
 
