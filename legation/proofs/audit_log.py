@@ -8,7 +8,7 @@ import asyncio
 import os
 import sys
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from threading import Lock
@@ -26,6 +26,7 @@ from xds_server.snapshot import Snapshot
 
 STDOUT = "-"
 MOST_WAITING = 10_000  # lines, while they cannot be written
+PORTION = 1 << 20  # bytes; the last line that is written at once begins before
 MOST_INHERITED = 1000  # changes
 INHERITED = 30.0  # seconds: for how long nobody may have led
 AGAIN = 5.0  # seconds after a write that failed
@@ -144,17 +145,17 @@ class AuditLog:
             self._writing.release()
 
     def _write_due(self) -> bool:
-        due = list(self._waiting)  # others add to it meanwhile
-        try:
-            self._append(b"".join(map(line, due)))
-        except OSError as error:
-            self._failed += 1
-            self._complain(str(error))
-            return False
-        for _ in due:
-            self._waiting.popleft()
-        self._written += len(due)
-        self._complain("")
+        for lines in _portions(list(self._waiting)):  # others add to it meanwhile
+            try:
+                self._append(b"".join(lines))
+            except OSError as error:
+                self._failed += 1
+                self._complain(str(error))
+                return False
+            for _ in lines:
+                self._waiting.popleft()
+            self._written += len(lines)
+            self._complain("")
         return True
 
     def _complain(self, failure: str) -> None:
@@ -163,6 +164,19 @@ class AuditLog:
             remedy = "make room, or name another file with --audit-log"
             self._log.error("the audit record was not written", why=failure, remedy=remedy)
         self._failure = failure
+
+
+def _portions(records: Iterable[Record]) -> Iterator[list[bytes]]:
+    """Make lines, so many at a time as are written at once: each may name a thousand fingerprints."""
+    lines, size = list[bytes](), 0
+    for each in records:
+        lines.append(line(each))
+        size += len(lines[-1])
+        if size >= PORTION:
+            yield lines
+            lines, size = [], 0
+    if lines:
+        yield lines
 
 
 def appending(where: str) -> Append:

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from legation.proofs import audit_log
-from legation.proofs.audit_log import MOST_INHERITED, MOST_WAITING, AppendedFile, AuditLog, appending
+from legation.proofs.audit_log import MOST_INHERITED, MOST_WAITING, PORTION, AppendedFile, AuditLog, appending
 from legation.proofs.audit_record import Began, Cause, Changed, Edit, Policy, Strength, Weak, line, read_line
 from legation.workbench import Outcome
 from tests.looking import eventually
@@ -144,6 +144,24 @@ async def test_what_cannot_be_written_for_too_long_is_counted_as_lost(tmp_path: 
         await eventually(lambda: counted(log)["failures"])
         log.take(outcome(*(change(number) for number in range(MOST_WAITING))))
         assert counted(log)["lost"] == 1
+
+
+async def test_long_lines_are_written_a_few_at_a_time_and_those_that_were_are_not_written_again() -> None:
+    written = list[bytes]()
+
+    def append(some: bytes) -> None:
+        if len(written) == 2:
+            raise OSError
+        written.append(some)
+
+    log = AuditLog(append)
+    long = Strength(Grade.VERIFIED, fingerprints=("f" * 1000,) * 1000)
+    changes = [msgspec.structs.replace(change(number), after=long) for number in range(10)]
+    log._put(changes)
+    assert not log._write()
+    assert max(map(len, written)) < PORTION + len(line(changes[0]))
+    assert [read_line(each) for some in written for each in some.splitlines()] == changes[: log._written]
+    assert list(log._waiting) == changes[log._written :]
 
 
 def test_half_a_line_that_a_full_disk_left_is_ended(tmp_path: Path) -> None:
