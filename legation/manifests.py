@@ -136,7 +136,7 @@ def _outcomes(document: Document | Broken, source: str) -> Iterator[Loaded | Pro
         return
     manifest = _Manifest(document.value, place)
     for path, line in document.repeated:
-        yield manifest.problem(f"is there twice, again in line {line}: remove one", shortened(path))
+        yield manifest.problem(f"is there twice, again in line {line}: remove one", path)
     if not document.repeated:
         yield from _of_manifest(manifest)
 

@@ -4,10 +4,14 @@ Nothing is built by recursion, no alias is unfolded, no tag makes an object: hos
 """
 
 import re
+from functools import reduce
 from types import MappingProxyType
 from typing import NamedTuple
 
 import yaml
+
+from translator.objects.admission.compare import shortened
+from translator.objects.admission.finding import join
 
 DEEPEST = 64
 MOST_VALUES = 500_000
@@ -44,20 +48,17 @@ class _Anchored(NamedTuple):
 class _Open:
     """A list or a map that has begun and not ended."""
 
-    def __init__(self, holder: "list[object] | dict[str, object]", anchor: str | None, path: str) -> None:
-        """Begin a list or a map at its path."""
+    def __init__(self, holder: "list[object] | dict[str, object]", anchor: str | None) -> None:
+        """Begin a list or a map."""
         self.holder = holder
         self.anchor = anchor
-        self.path = path
         self.key: str | None = None
         self.size = 1
         self.merged: list[dict[str, object]] = []
 
     def step(self) -> str:
-        """Say where the next value goes."""
-        if isinstance(self.holder, list):
-            return f"{self.path}[{len(self.holder)}]"
-        return f"{self.path}.{self.key}" if self.path else str(self.key)
+        """Say where the next value goes; a key may be as long as its file."""
+        return f"[{len(self.holder)}]" if isinstance(self.holder, list) else shortened(str(self.key))
 
     def merge(self, value: object) -> str | None:
         """Keep the maps that a merge key brings in, the first before the next."""
@@ -133,7 +134,8 @@ class Builder:
         place = self._open[-1]
         place.key = key
         if key in place.holder:
-            self.repeated.append(Repeated(place.step(), line))
+            path = reduce(join, (each.step() for each in self._open), "")
+            self.repeated.append(Repeated(shortened(path), line))
 
     def _begin(self, event: yaml.CollectionStartEvent) -> str | None:
         if self._awaits_key():
@@ -141,7 +143,7 @@ class Builder:
         if len(self._open) >= DEEPEST:
             return f"is nested more than {DEEPEST} levels deep"
         holder: list[object] | dict[str, object] = {} if isinstance(event, yaml.MappingStartEvent) else []
-        self._open.append(_Open(holder, event.anchor, self._open[-1].step() if self._open else ""))
+        self._open.append(_Open(holder, event.anchor))
         return None
 
     def _end(self) -> str | None:

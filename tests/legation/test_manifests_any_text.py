@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from legation.disk import read_manifest
 from legation.manifests import read_manifests
+from legation.yaml_documents import _build
+from legation.yaml_values import Builder
 
 KEYS = st.sampled_from(
     ["apiVersion", "kind", "metadata", "name", "spec", "rules", "listeners", "items", "data", "<<"]
@@ -132,3 +134,12 @@ def test_a_hostile_file_costs_no_more_than_its_size(text: str) -> None:
     begin = time.process_time()
     read_manifests(text, "hostile.yaml")
     assert time.process_time() - begin < 10
+
+
+def test_a_key_that_is_as_long_as_the_file_is_not_written_out_again_for_each_value_below_it() -> None:
+    below = "a: 1, " * 1000
+    for text in (f"? {'k' * 100_000}\n: {{{below}}}", f"{{{'k' * 500}: " * 60 + f"{{{below}}}" + "}" * 60):
+        builder = Builder()
+        assert _build(text, builder) is None
+        assert len(builder.repeated) == 999
+        assert all(len(each.path) < 100 for each in builder.repeated)
