@@ -43,7 +43,7 @@ class Broken(NamedTuple):
 
 def read_documents(text: str) -> Iterator[Document | Broken]:
     """Give every document of a file that is not empty."""
-    number, line = 0, 1
+    number, line, aliased = 0, 1, 0
     for piece in _pieces(text.removeprefix("\ufeff")):
         if not _is_blank(piece):
             number += 1
@@ -51,7 +51,10 @@ def read_documents(text: str) -> Iterator[Document | Broken]:
                 yield Broken(number, line, f"is past the first {MOST_DOCUMENTS} documents: split the file")
                 return
             give_way()
-            yield _read(piece, number, line)
+            builder = Builder(aliased)
+            found = _read(piece, number, line, builder)
+            aliased = builder.aliased if isinstance(found, Document) else aliased
+            yield found
         line += piece.count("\n")
 
 
@@ -73,10 +76,9 @@ def _meaningful(piece: str) -> Iterator[str]:
     return (line for line in piece.splitlines() if line.strip() and line.lstrip()[0] != "#")
 
 
-def _read(piece: str, number: int, line: int) -> Document | Broken:
+def _read(piece: str, number: int, line: int, builder: Builder) -> Document | Broken:
     if next(_meaningful(piece))[0] == "%":
         return Broken(number, line, "begins with a directive: end the directives by a line ---")
-    builder = Builder()
     try:
         trouble = _build(piece, builder)
     except yaml.MarkedYAMLError as error:

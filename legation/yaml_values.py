@@ -15,7 +15,7 @@ from translator.objects.admission.finding import join
 
 DEEPEST = 64
 MOST_VALUES = 500_000
-MOST_ALIASED = 1_000_000
+MOST_ALIASED = 1_000_000  # in all documents of a file: what reads them may write it out
 
 _TAG = "tag:yaml.org,2002:"
 _COLLECTION_TAGS = frozenset({None, "!", f"{_TAG}map", f"{_TAG}seq"})
@@ -78,14 +78,14 @@ def line_of(event: yaml.Event) -> int:
 class Builder:
     """Puts the values of one document together from its events; a sentence in answer ends it."""
 
-    def __init__(self) -> None:
-        """Begin with nothing."""
+    def __init__(self, aliased: int = 0) -> None:
+        """Begin with nothing, in a file that repeats so much by aliases already."""
         self.value: object = None
+        self.aliased = aliased
         self.repeated: list[Repeated] = []
         self._open: list[_Open] = []
         self._anchors: dict[str, _Anchored] = {}
         self._values = 0
-        self._aliased = 0
 
     def take(self, event: yaml.Event) -> str | None:
         """Take the next event, or say why the document cannot be read."""
@@ -117,8 +117,8 @@ class Builder:
         if anchor not in self._anchors:
             return "has an alias, and no anchor of its name ends before it: put text with a * in quotes"
         value, size = self._anchors[anchor]
-        self._aliased += size
-        if self._aliased > MOST_ALIASED:
+        self.aliased += size
+        if self.aliased > MOST_ALIASED:
             return "repeats too much by aliases: write it out"
         if not self._awaits_key():
             return self._attach(value, size)

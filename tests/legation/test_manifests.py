@@ -9,7 +9,7 @@ import pytest
 from legation.checks.findings import findings
 from legation.manifests import MOST_PROBLEMS, Loaded, Place, Problem, read_manifests, without_duplicates
 from legation.yaml_documents import MOST_DOCUMENTS
-from legation.yaml_values import MOST_VALUES
+from legation.yaml_values import MOST_ALIASED, MOST_VALUES
 from translator.names import Name, Ref
 from translator.objects.config_map import ConfigMap
 from translator.objects.endpoint_slice import EndpointSlice
@@ -248,6 +248,17 @@ def test_aliases_that_unfold_without_end_are_refused_at_once() -> None:
     [(document, path, message)] = problems("\n".join(lines))
     assert (document, path) == (1, "")
     assert message.startswith("repeats too much by aliases: write it out (line ")
+
+
+def test_aliases_of_all_documents_of_a_file_repeat_no_more_than_one_may() -> None:
+    long = f"status: {{a: &a {'x' * 1000}, b: [{','.join(['*a'] * 100)}]}}"
+    routes = [f"{ROUTE.replace('pay', f'r{number}')}  hostnames: [a.example]\n{long}" for number in range(30)]
+    endless = f"a: &a [{'x, ' * 1000}]\nb: [{','.join(['*a'] * 1000)}]"
+    loaded, said = read_manifests("\n---\n".join([endless, *routes]), "shop.yaml")
+    kept = [bytes(one.thing.status) for one in loaded if isinstance(one.thing, HTTPRoute)]
+    assert MOST_ALIASED / 2 < sum(map(len, kept)) < 2 * MOST_ALIASED
+    assert len(kept) + len(said) == 31
+    assert all(each.message.startswith("repeats too much by aliases: write it out (line ") for each in said)
 
 
 def test_aliases_and_merge_keys_mean_what_they_say() -> None:
