@@ -1,5 +1,7 @@
 """The admin port: health, readiness, metrics, and how things stand as JSON. No key material is ever on it."""
 
+import socket
+import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -22,6 +24,8 @@ from translator.objects.scalars import is_address
 from translator.translate import INDEXES
 from translator.world import World
 from xds_server.hub import Connected
+
+LONGEST_SILENCE = 60_000  # milliseconds in which who is answered may read nothing
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -92,6 +96,7 @@ class AdminPort:
     @web.middleware
     async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Refuse pages of others that had a browser resolve their own name to this address."""
+        _end_silence(request)
         try:
             answer = await (handler if self._may_ask(request) else _misdirected)(request)
         except web.HTTPException as refusal:
@@ -138,6 +143,13 @@ def _written(standing: Standing, counters: Counters, connected: Sequence[Connect
     del overview
     drop(parts)
     return body
+
+
+def _end_silence(request: web.Request) -> None:
+    """Have the kernel end the connection of who reads nothing: an answer is kept for as long as it stands."""
+    if sys.platform == "linux" and request.transport is not None:
+        connection = request.transport.get_extra_info("socket")
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, LONGEST_SILENCE)
 
 
 def _host(request: web.Request) -> str:

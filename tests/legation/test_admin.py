@@ -1,22 +1,28 @@
 """The admin port: what it answers, and to whom."""
 
+import socket
+import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from types import MappingProxyType
 
 import aiohttp
 import pytest
+from aiohttp import web
 
 from legation.addresses import HostPort
+from legation.admin import server
 from legation.admin.metrics import Telemetry
 from legation.admin.server import AdminPort, answering
 from legation.answers import FROM_NO_PAGE
 from legation.change import Stated
 from legation.contact import Stale
 from legation.folder import Folder, read
+from legation.manifests import Place, Problem
 from legation.standing import Standing, read_overview
 from legation.workbench import Workbench
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, together
+from tests.looking import eventually
 from translator.rules.gateways import BINDING, Binding
 from xds_server.hub import Hub
 from xds_server.report import Envoy, Overdue, Rejected, TurnedAway
@@ -112,6 +118,25 @@ async def test_a_name_that_somebody_else_resolves_to_us_is_refused(host: str, st
 async def test_the_commands_are_answered_by_whatever_name_they_come() -> None:
     async with admin(standing_of(SHOP)) as client:
         assert (await client.get("/api/v1/status", "api.cluster.example", FROM_NO_PAGE))[0] == 200
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel has no such option")
+async def test_who_reads_nothing_of_a_long_answer_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "LONGEST_SILENCE", 200)
+    standing = standing_of(SHOP)
+    standing.problems = (Problem(Place("a.yaml", 1), "x" * 30_000_000),)  # more than kernels keep
+    runner = web.AppRunner(AdminPort(standing, Telemetry(), frozenset()).app())
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        with socket.create_connection(runner.addresses[0]) as reader:
+            reader.sendall(b"GET /api/v1/status HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            answering_it = runner.server
+            assert answering_it is not None
+            await eventually(lambda: answering_it.connections)
+            await eventually(lambda: not answering_it.connections)
+    finally:
+        await runner.cleanup()
 
 
 async def test_metrics_have_the_names_that_are_documented() -> None:
