@@ -4,6 +4,7 @@ import logging
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from threading import Lock
 from time import monotonic
 from types import TracebackType
 
@@ -11,9 +12,10 @@ import structlog
 from structlog.typing import EventDict, Processor
 
 from legation.settings import LogFormat
-from legation.telemetry.rations import Bucket, Ration
+from legation.telemetry.rations import Ration, Rations
 
 EACH_EVENT = Ration(at_once=200, every=0.1)  # lines that say the same of different things
+OF_A_NAMESPACE = Ration(at_once=100, every=0.2)  # of them
 RELAYED = frozenset({"access", "envoy"})  # Envoys' own lines, of which none may be missing
 
 
@@ -41,27 +43,34 @@ def set_up_logs(form: LogFormat = LogFormat.AUTO, *, verbose: bool = False) -> N
 
 
 class Rationed:
-    """Drops lines beyond the ration of their event, and says with the next one how many were dropped."""
+    """Drops lines beyond the rations of their event, and says with the next one how many were dropped."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         """Begin with nothing said."""
         self._clock = clock
-        self._buckets: dict[str, Bucket] = {}
+        self._rations: dict[str, Rations] = {}
         self._dropped: dict[str, int] = {}
+        self._one_by_one = Lock()  # threads have something to say, too
 
     def __call__(self, _logger: object, _method: str, entry: EventDict) -> EventDict:
         """Let a line pass, or not."""
-        event, now = entry["event"], self._clock()
-        if event in RELAYED:
+        if (event := entry["event"]) in RELAYED:
             return entry
-        bucket = self._buckets.setdefault(event, Bucket(EACH_EVENT, now))
-        if bucket.left(now) < 1:
-            self._dropped[event] = self._dropped.get(event, 0) + 1
-            raise structlog.DropEvent
-        bucket.take()
-        if dropped := self._dropped.pop(event, 0):
-            entry["dropped"] = dropped
-        return entry
+        with self._one_by_one:
+            now = self._clock()
+            rations = self._rations.setdefault(event, Rations(OF_A_NAMESPACE, EACH_EVENT, now))
+            if not rations.allow(_namespace(entry), now):
+                self._dropped[event] = self._dropped.get(event, 0) + 1
+                raise structlog.DropEvent
+            if dropped := self._dropped.pop(event, 0):
+                entry["dropped"] = dropped
+            return entry
+
+
+def _namespace(entry: EventDict) -> str:
+    """Name the namespace of whom a line is about: `HTTPRoute shop/pay`, or a Gateway's own name alone."""
+    about = str(entry.get("object") or entry.get("gateway") or "")
+    return about.rpartition(" ")[2].partition("/")[0]
 
 
 class Unfailing:

@@ -13,7 +13,7 @@ import structlog
 from structlog.testing import capture_logs
 
 from legation.admin.metrics import Telemetry
-from legation.telemetry.logs import EACH_EVENT, Rationed
+from legation.telemetry.logs import EACH_EVENT, OF_A_NAMESPACE, Rationed
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, together
 from tests.legation.running import environment, free_port, legation_up
 from xds_server.report import Envoy, Rejected
@@ -115,20 +115,36 @@ def test_lines_of_one_event_are_rationed_and_those_of_others_pass() -> None:
 
     many = 10 * EACH_EVENT.at_once
     passed = [entry for _ in range(many) for entry in passes("refused")]
-    assert EACH_EVENT.at_once <= len(passed) < many / 2
+    assert OF_A_NAMESPACE.at_once <= len(passed) < many / 2
     assert list(passes("programmed")) == [{"event": "programmed"}]
     assert len([entry for _ in range(many) for entry in passes("access")]) == many
+
+
+@pytest.mark.parametrize("about", [{"object": "HTTPRoute {}/a"}, {"gateway": "{}/edge"}])
+def test_a_namespace_of_which_much_is_said_leaves_lines_for_others(about: dict[str, str]) -> None:
+    rationed = Rationed(lambda: 0.0)
+
+    def passes(namespace: str) -> bool:
+        said = {name: words.format(namespace) for name, words in about.items()}
+        try:
+            return bool(rationed(None, "warning", {"event": "refused", **said}))
+        except structlog.DropEvent:
+            return False
+
+    flood = [passes("evil") for _ in range(10 * EACH_EVENT.at_once)]
+    assert flood.count(True) == OF_A_NAMESPACE.at_once
+    assert passes("shop")
 
 
 def test_how_many_lines_were_dropped_is_said_with_the_next_one() -> None:
     now = [0.0]
     rationed = Rationed(lambda: now[0])
-    for _ in range(EACH_EVENT.at_once):
+    for _ in range(OF_A_NAMESPACE.at_once):
         rationed(None, "info", {"event": "refused"})
     for _ in range(7):
         with pytest.raises(structlog.DropEvent):
             rationed(None, "info", {"event": "refused"})
-    now[0] += 2 * EACH_EVENT.every
+    now[0] += 2 * OF_A_NAMESPACE.every
     assert rationed(None, "info", {"event": "refused"}) == {"event": "refused", "dropped": 7}
     assert rationed(None, "info", {"event": "refused"}) == {"event": "refused"}
 
