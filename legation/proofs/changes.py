@@ -215,12 +215,19 @@ class Reading:
     def __init__(self) -> None:
         """Begin without having read anything."""
         self._read: dict[str, Mapping[str, Anchor]] = {}
+        self._fingerprints: dict[str, tuple[str, ...]] = {}
 
     def anchors(self, pem: str) -> Mapping[str, Anchor]:
         """Return certificates by their fingerprints, in their order."""
         if pem not in self._read:
             self._read[pem] = {each.fingerprint: each for each in read_certificates(pem)}
         return self._read[pem]
+
+    def fingerprints(self, pem: str) -> tuple[str, ...]:
+        """Return them in order, the same to everybody: what a thousand hops prove may wait to be written."""
+        if pem not in self._fingerprints:
+            self._fingerprints[pem] = tuple(sorted(self.anchors(pem)))
+        return self._fingerprints[pem]
 
 
 class Trusts(NamedTuple):
@@ -247,7 +254,7 @@ class Trusts(NamedTuple):
 
     def _fingerprints(self, trust: Resource | None) -> tuple[str, ...]:
         """Return those of roots; the roots of Envoy's own machine are not known here."""
-        return tuple(sorted(self.reading.anchors(certificates_in(trust.body)))) if trust else ()
+        return self.reading.fingerprints(certificates_in(trust.body)) if trust else ()
 
 
 def _hops(gateway: str, affected: Moved, trusts: Trusts) -> Iterator[HopChange]:

@@ -105,6 +105,18 @@ def begun(*texts: str) -> Callable[..., Outcome]:
     return lambda *more: bench.work([each for what in more for each in _changes(what)])
 
 
+def test_what_many_hops_prove_by_the_same_roots_is_kept_once() -> None:
+    work = begun(policy(), config_map("roots", OLD.pem + NEW.pem))
+    two = policy().replace(
+        "kind: Service, name: pay", 'kind: Service, name: pay}, {group: "", kind: Service, name: cart'
+    )
+    records = work(two, service("cart", 8443), route("cart", "cart", host="cart.example")).records
+    records += work(config_map("roots", OLD.pem)).records
+    said = [each.after.fingerprints for each in records if each.after and each.after.fingerprints]
+    assert len(said) == 3
+    assert said[-1] is said[-2]
+
+
 def _changes(what: str | Change) -> list[Change]:
     return [*puts_of(what)] if isinstance(what, str) else [what]
 
