@@ -23,6 +23,7 @@ from translator.objects.x_backend import X_GROUP, X_UNHONOURED
 _OUR_GROUPS = (GATEWAY_GROUP, LEGATION_GROUP)
 _DEFAULT_NAMESPACE = "default"
 _POLICY = BackendTLSPolicy.__name__
+_OF_KUSTOMIZE = ("kustomization.yaml", "kustomization.yml")
 
 MOST_PROBLEMS = 1_000  # of a file and of each severity that are told: nobody reads more
 
@@ -160,7 +161,7 @@ def _of_manifest(manifest: _Manifest) -> Iterator[Loaded | Problem]:
 def _of_object(manifest: _Manifest) -> Iterator[Loaded | Problem]:
     api_version, kind = manifest.fields.get("apiVersion"), manifest.fields.get("kind")
     if not isinstance(api_version, str) or not isinstance(kind, str):
-        yield manifest.problem("is no manifest: it needs apiVersion and kind, both as text")
+        yield _of_no_kind(manifest)
         return
     info = find_kind(api_version, kind)
     if info is None:
@@ -176,6 +177,15 @@ def _of_object(manifest: _Manifest) -> Iterator[Loaded | Problem]:
             yield Loaded(settled(substitute, info), manifest.place)
     else:
         yield Loaded(settled(answer, info), manifest.place)
+
+
+def _of_no_kind(manifest: _Manifest) -> Problem:
+    """Pass over what kustomize knows by its file's name; from everybody else it is a mistake."""
+    file = manifest.place.source.rpartition("/")[2]
+    if file in _OF_KUSTOMIZE and not {"apiVersion", "kind"} & manifest.fields.keys():
+        message = "is passed over: it is for kustomize; `kustomize build` prints what it makes of these files"
+        return msgspec.structs.replace(manifest.problem(message), severity="note")
+    return manifest.problem("is no manifest: it needs apiVersion and kind, both as text")
 
 
 def _of_unknown(manifest: _Manifest, api_version: str, kind: str) -> Problem:

@@ -134,6 +134,22 @@ def test_what_belongs_to_others_is_passed_over_with_a_note() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("file", "text", "severity"),
+    [
+        ("kustomization.yaml", "resources: [shop.yaml]", "note"),
+        ("shop/overlays/kustomization.yml", "namePrefix: test-", "note"),
+        ("kustomization.yaml", "{kind: Service, metadata: {name: pay}}", "error"),
+        ("kustomization.yaml", "[shop.yaml]", "error"),
+        ("my-kustomization.yaml", "resources: [shop.yaml]", "error"),
+    ],
+)
+def test_a_file_for_kustomize_need_not_say_what_it_is(file: str, text: str, severity: str) -> None:
+    loaded, [problem] = read_manifests(text, file)
+    assert (loaded, problem.severity) == ((), severity)
+    assert ("`kustomize build`" in problem.message) == (severity == "note")
+
+
 def test_a_policy_that_nothing_comes_of_is_told_and_hinders_nothing() -> None:
     policy = (
         "{apiVersion: gateway.networking.x-k8s.io/v1alpha1, kind: XBackendTrafficPolicy, metadata: {name: a}}"
