@@ -1,7 +1,10 @@
 """`legation`: every command under one name."""
 
+import errno
 import os
 import signal
+import sys
+from contextlib import suppress
 from importlib.metadata import version
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -9,12 +12,16 @@ from typing import Annotated, NoReturn
 import typer
 
 from legation.cli import audit, bootstrap, check, completion, explain, pin, run, status, translate, up
+from legation.cli.terminal import CANNOT_TELL
 from legation.collection import look_at_the_young_only
 
 # gRPC takes no bound for versions of TLS, only cipher suites of 1.2, and those once, when it is imported:
 # with nothing but one that needs a shared key, which nobody has, 1.3 is all that is left.
 ONLY_TLS_1_3 = ("GRPC_SSL_CIPHER_SUITES", "ECDHE-PSK-AES128-CBC-SHA")
 FIRST = 1  # the process of a container that no signal ends which it does not handle itself
+UNWRITABLE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+MAKE_ROOM = "make room on that disk, or print to another"
+PRINTED = 1  # the descriptor of standard output
 EPILOG = "Start with `legation up FOLDER`. Each command explains itself: `legation up --help`."
 
 app = typer.Typer(
@@ -65,4 +72,17 @@ def main() -> None:
         signal.signal(signal.SIGTERM, _end)
     os.environ.setdefault(*ONLY_TLS_1_3)
     look_at_the_young_only()
-    app()
+    try:
+        app()
+    except OSError as error:
+        if error.errno not in UNWRITABLE or error.filename:
+            raise
+        _unwritten(error)
+
+
+def _unwritten(error: OSError) -> NoReturn:
+    """Say that nobody took what was to be printed."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), PRINTED)  # what is buffered yet would be tried again at the end
+    with suppress(OSError):  # perhaps nobody takes this, either
+        typer.echo(f"error: nothing more can be printed: {error.strerror}\n  {MAKE_ROOM}", err=True)
+    sys.exit(audit.CANNOT_TELL if sys.argv[1:2] == ["audit"] else CANNOT_TELL)

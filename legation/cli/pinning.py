@@ -6,11 +6,12 @@ import msgspec
 import typer
 
 from legation.addresses import HostPort
-from legation.cli.terminal import NO_ADDRESS, fail, host_port
+from legation.cli.terminal import fail, host_port
 from legation.fingerprints import Fingerprint, Unusable, held_in, shown_at
 
 EXAMPLE = "pay.internal"
 AN_EXAMPLE = " # an example: write the name that this backend is to be asked for"
+NO_BACKEND = "write the HOST:PORT of a backend, such as pay.shop.svc:8443, or the name of a file"
 OF_A_SERVER = "# Nobody vouched for it: compare it with what the backend's owner says.\n"
 POLICY = """spec:
   validation:
@@ -83,4 +84,4 @@ def _place(source: str) -> HostPort:
     try:
         return host_port(source)
     except typer.BadParameter:
-        fail(f"{source} is no file, and no address", NO_ADDRESS)
+        fail(f"{source} is no file, and no address", NO_BACKEND)

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from typer.testing import CliRunner
 
 from legation.cli.main import app
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
+from tests.legation.running import environment
 from tests.legation.running import run as run_process
 from tests.pki import Authority
 from translator.names import Name
@@ -324,7 +327,7 @@ def test_what_cannot_be_done_ends_with_two_and_says_why(arguments: list[str], wo
         (["run", "--kubeconfig", "missing"], "name a kubeconfig"),
         (["run", "--watch", "shop,pay", "--kubeconfig", "/dev/null"], "put spaces between them"),
         (["explain", "nothing", str(EXAMPLES / "http")], "`legation explain --help` has examples"),
-        (["pin", "missing.pem"], "write HOST:PORT"),
+        (["pin", "missing.pem"], "write the HOST:PORT of a backend, such as pay.shop.svc:8443"),
     ],
 )
 def test_what_cannot_be_done_is_told_with_what_helps(arguments: list[str], remedy: str) -> None:
@@ -334,6 +337,30 @@ def test_what_cannot_be_done_is_told_with_what_helps(arguments: list[str], remed
     assert what.startswith("error: ")
     assert helps.startswith("  ")
     assert remedy in helps
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (["check"], 2),
+        (["check", "-o", "json"], 2),
+        (["translate"], 2),
+        (["explain", "http://shop.example/"], 2),
+        (["audit"], 1),
+    ],
+)
+def test_what_cannot_be_printed_is_no_answer(shop: Path, command: list[str], code: int) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "legation", *command, str(shop)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=environment(),
+            check=False,
+        )
+    what, helps = done.stderr.decode().splitlines()
+    assert (done.returncode, what) == (code, "error: nothing more can be printed: No space left on device")
+    assert helps.startswith("  make room")
 
 
 def test_a_bootstrap_names_the_gateway_and_the_socket() -> None:
