@@ -5,6 +5,7 @@ nothing may be wrong with it; console blocks run beside that folder, and each li
 by the command before it. What an author says besides stands in comments above a block: CONTRIBUTING.md.
 """
 
+import re
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import yaml
 from tests.pages.blocks import ROOT, Block, blocks
 from tests.pages.cast import Cast
 from tests.pages.reader import Reader
+from translator.objects.kinds import KINDS, LEGATION_GROUP
 
 pytestmark = [pytest.mark.tree, pytest.mark.envoy]
 
@@ -70,3 +72,10 @@ def test_what_is_yaml_can_be_read_as_such_whoever_it_is_for(page: str) -> None:
     for block in blocks(page):
         if block.language == "yaml":
             assert all(isinstance(each, dict) for each in yaml.safe_load_all(block.text)), str(block)
+
+
+def test_a_backup_has_every_kind_that_is_for_gateways() -> None:
+    _, _, backup = (ROOT / "docs/operations.md").read_text().partition("\n## Backup\n")
+    kept = set(re.findall(r"\w+", backup.partition("\n## ")[0]))
+    ours = {each.plural for each in KINDS if "gateway" in each.group or each.group == LEGATION_GROUP}
+    assert {"gateways", "gatewayparameters"} <= ours <= kept
