@@ -18,6 +18,10 @@ WITHIN = 10.0  # seconds
 _BLOCK = re.compile(rb"-----BEGIN ([A-Z0-9 ]{1,40})-----.+?-----END \1-----", re.DOTALL)
 _REQUESTS = ("CERTIFICATE REQUEST", "NEW CERTIFICATE REQUEST")
 _UNREADABLE = (ValueError, UnsupportedAlgorithm, x509.InvalidVersion)  # what is raised for odd certificates
+_TURNED_AWAY = (  # before 1.3 a handshake comes to nothing where a client's certificate is required
+    "if it asks whoever comes for a certificate, name a file with the backend's own; "
+    "if it serves other names, give one by --server-name"
+)
 _NAME_A_FILE = "name a file with a certificate in PEM, a request for one, or a public key"
 
 
@@ -48,6 +52,8 @@ def shown_at(place: HostPort, server_name: str | None) -> Fingerprint | Unusable
         ):
             shown = secured.getpeercert(binary_form=True)
     except OSError as error:
+        if isinstance(error, ssl.SSLError) and "ALERT" in str(error):
+            return Unusable(f"{place} speaks TLS, and ended the handshake: {error}", _TURNED_AWAY)
         return Unusable(f"{place} shows no certificate: {error}", "give a HOST:PORT where TLS is spoken")
     except ValueError as error:  # of names, that no DNS could have them
         asked = server_name or place.host

@@ -1,7 +1,9 @@
 """`legation pin`: what it prints is what a policy takes, and what the backend has."""
 
+import asyncio
 import json
 import os
+import socket
 import ssl
 import subprocess
 import sys
@@ -186,6 +188,25 @@ def test_what_cannot_be_pinned_is_said(tmp_path: Path, text: str, says: str) -> 
     code, out, err = run(written(tmp_path, text))
     assert (code, out) == (2, "")
     assert says in " ".join(err.split())
+
+
+async def test_a_backend_that_asks_for_a_certificate_is_not_said_to_speak_no_tls(tmp_path: Path) -> None:
+    context = server_tls(PAY, tmp_path)
+    context.maximum_version, context.verify_mode = ssl.TLSVersion.TLSv1_2, ssl.CERT_REQUIRED
+    context.load_verify_locations(cadata=ROOT.pem)
+
+    def turn_away(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection, pytest.raises(ssl.SSLError, match="did not return a certificate"):
+            context.wrap_socket(connection, server_side=True)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        turned_away = asyncio.create_task(asyncio.to_thread(turn_away, listener))
+        code, _, err = await run_process("pin", f"127.0.0.1:{listener.getsockname()[1]}")
+        await turned_away
+    assert code == 2
+    assert "where TLS is spoken" not in err
+    assert "name a file with the backend's own" in err
 
 
 def test_an_address_without_a_server_and_a_file_that_is_not_there_are_said() -> None:
