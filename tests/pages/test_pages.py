@@ -79,3 +79,10 @@ def test_a_backup_has_every_kind_that_is_for_gateways() -> None:
     kept = set(re.findall(r"\w+", backup.partition("\n## ")[0]))
     ours = {each.plural for each in KINDS if "gateway" in each.group or each.group == LEGATION_GROUP}
     assert {"gateways", "gatewayparameters"} <= ours <= kept
+
+
+def test_the_shop_comes_with_its_class_for_whoever_has_no_cluster() -> None:
+    shop, by_hand, *_ = (list(yaml.safe_load_all(block.text)) for block in blocks("docs/backend-tls.md"))
+    [gateway] = (each for each in shop if each["kind"] == "Gateway")
+    [named] = by_hand
+    assert (named["kind"], named["metadata"]["name"]) == ("GatewayClass", gateway["spec"]["gatewayClassName"])
