@@ -37,7 +37,6 @@ from translator.rules.needs import Needs, needs
 from translator.rules.ports import Bound
 from translator.rules.route_status import ROUTE_STATUSES
 from translator.rules.status import Status
-from translator.rules.tables import Placed
 from translator.rules.tables import Table as RouteTable
 from translator.rules.x_backend_status import x_backend_status
 from translator.world import Index, World
@@ -193,7 +192,7 @@ class Translator:
     def _doubted(self, mistakes: Mapping[str, Mistake]) -> frozenset[Ref]:
         """Name what mistakes are about, and all routes of a virtual host that stayed as it was."""
         hosts = [names for _, names in self._world.memory.faults() if isinstance(names[0], RouteTable)]
-        guests = (placed.route for names in hosts for placed in _guests(self._world, names))
+        guests = (route for names in hosts for route in _guests(self._world, names))
         return frozenset(each.about for each in mistakes.values() if each.about).union(guests)
 
     def _gather(self, gateway: Name, known: Resources | None, moving: Iterable["Supply"]) -> Resources:
@@ -285,12 +284,12 @@ class Supply:
         return mistakes_in(self.part.type_url.rpartition(".")[2], self._rows, self.part.kind)
 
 
-def _guests(world: World, names: tuple[Any, ...]) -> tuple[Placed, ...]:
+def _guests(world: World, names: tuple[Any, ...]) -> frozenset[Ref]:
     """Return the routes of a virtual host, as far as they can be told."""
     try:
         return tables.guests(world, *names)
     except Exception:  # noqa: BLE001  # the mistake that is looked into may be in the way
-        return ()
+        return frozenset()
 
 
 @query

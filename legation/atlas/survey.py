@@ -42,7 +42,7 @@ from translator.rules.mirrors import ALL, Mirror
 from translator.rules.needs import chains
 from translator.rules.ports import Bound, Chain, HttpPort, QuicPort, TcpPort, TlsPort, UdpPort, site, sites
 from translator.rules.streams import Streams
-from translator.rules.tables import Author, Entry, Table, hostnames, owner, virtual_host
+from translator.rules.tables import Author, Entry, Table, answers, hostnames, owner
 from translator.rules.telemetry import telemetry
 from translator.verdict import Refused
 from translator.world import World
@@ -73,7 +73,7 @@ def tables(world: World, gateway: Name) -> dict[str, Table]:
 def hosts(world: World, table: Table) -> Iterator[Host]:
     """Sum up each name that a route table answers for."""
     for hostname in hostnames(world, table):
-        found = virtual_host(world, table, hostname)
+        found = [*answers(world, table, hostname)]
         slot = owner(world, table.gateway, table.port, hostname)
         yield Host(
             hostname,
@@ -86,7 +86,7 @@ def hosts(world: World, table: Table) -> Iterator[Host]:
 
 def entries(world: World, table: Table, hostname: str) -> Iterator[Leads]:
     """Say what becomes of each request for a name, the first match first."""
-    for each in virtual_host(world, table, hostname):
+    for each in answers(world, table, hostname):
         yield _leads(world, table.gateway, each)
 
 

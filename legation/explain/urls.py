@@ -20,7 +20,7 @@ from translator.rules.gateways import ours, refusal
 from translator.rules.hostnames import EVERY, covers, narrowest
 from translator.rules.listener_sets import slots
 from translator.rules.listeners import HTTP_KINDS, judge
-from translator.rules.tables import Table, hostnames, owner, virtual_host
+from translator.rules.tables import Table, answers, hostnames, owner
 from translator.world import World
 
 MOST_ABSENT = 10
@@ -116,7 +116,7 @@ def _in_table(world: World, port: Port, table: Table, request: Request) -> Door:
     if hostname is None:
         return Door(itself, f"404: nothing at port {port.number} is for {request.host}")
     passed: list[str] = []
-    for number, entry in enumerate(virtual_host(world, table, hostname)):
+    for number, entry in enumerate(answers(world, table, hostname)):
         if (why := why_not(entry.match, request)) == "":
             [leads] = islice(entries(world, table, hostname), number, number + 1)
             slot = owner(world, table.gateway, table.port, hostname)

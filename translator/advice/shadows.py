@@ -4,7 +4,7 @@ A match is shadowed where an earlier one of the same host asks for nothing more 
 only if that is so for all hosts, at all ports, at which the route is served.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from translator.advice.checks import WITHOUT_EFFECT, Advice, Check
@@ -19,7 +19,7 @@ from translator.rules.matches import HttpMatch, PathExact, PathPattern, PathPref
 from translator.rules.needs import needs
 from translator.rules.ports import Bound, HttpPort, QuicPort, TcpPort, TlsPort, UdpPort, plan, sites
 from translator.rules.streams import Streams
-from translator.rules.tables import Author, Entry, hostnames, virtual_host
+from translator.rules.tables import Author, Entry, answers, hostnames
 from translator.world import World
 
 SHADOWED = Check(
@@ -95,7 +95,7 @@ def _fates(world: World) -> dict[Written, Author | None]:
     for gateway in sorted(ours(world)):
         for table in sorted(needs(world, gateway).tables):
             for host in hostnames(world, table):
-                for one, by in _in_order(virtual_host(world, table, host)):
+                for one, by in _in_order(answers(world, table, host)):
                     if by is None:
                         fates[one] = None
                     else:
@@ -103,7 +103,7 @@ def _fates(world: World) -> dict[Written, Author | None]:
     return fates
 
 
-def _in_order(entries: Sequence[Entry]) -> Iterator[tuple[Written, Author | None]]:
+def _in_order(entries: Iterable[Entry]) -> Iterator[tuple[Written, Author | None]]:
     """Yield each match of a host with the rule before it that takes all its requests, if there is any."""
     before: dict[tuple[Path, object], list[Written]] = {}  # by path, and by what few others there ask for
     for entry in entries:

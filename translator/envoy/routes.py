@@ -15,6 +15,7 @@ from translator.envoy.redirects import redirects
 from translator.envoy.resource import Resource
 from translator.envoy.splits import joined, portions
 from translator.memo import query, steady
+from translator.names import Ref
 from translator.rules import tables
 from translator.rules.filters import Redirect
 from translator.rules.gateways import BINDING
@@ -53,6 +54,20 @@ class Part(NamedTuple):
     targets: tuple[str, ...]
 
 
+class Built(NamedTuple):
+    """Some routes as elements of their virtual host, and the clusters that they send requests to."""
+
+    body: bytes
+    targets: frozenset[str]
+
+
+class Shared(NamedTuple):
+    """What all hosts under a wide name share: by entry, where they have the same, and whole if all do."""
+
+    pieces: tuple[tuple[Entry, Built | None], ...]
+    whole: Built | None
+
+
 @query
 def route_table(world: World, table: Table) -> Resource:
     """Join a route table from its virtual hosts; requests for any other name are answered 404."""
@@ -79,16 +94,52 @@ def elsewhere(table: Table, hostnames: Sequence[str]) -> Part:
 @steady(lambda table, hostname: build(table, hostname, ()))
 def virtual_host(world: World, table: Table, hostname: str) -> Part:
     """Build one virtual host, its routes in the order in which requests try them."""
-    seen = table._replace(port=table.port + world.fact(BINDING).port_offset)  # by clients, so by redirects
-    entries = tables.virtual_host(world, table, hostname)
-    return build(seen, hostname, entries, tables.asked(world, table, hostname))
+    seen, found = Seen(_by_clients(world, table), hostname), tables.virtual_host(world, table, hostname)
+    shared = () if found.wide is None else _placed(seen, _shared(world, table, found.wide), found.but)
+    built = [_built(seen, found.own), *shared, _built(seen, found.last)]
+    return _joined(hostname, built, tables.asked(world, table, hostname))
 
 
 def build(table: Table, hostname: str, entries: Sequence[Entry], asked: Sequence[Question] = ()) -> Part:
     """Build a virtual host from what it answers, and what is asked before."""
-    host = route_components_pb2.VirtualHost(name=hostname, domains=[hostname])
-    enable(host, asked)
-    seen, known = Seen(table, hostname), None
+    return _joined(hostname, [_built(Seen(table, hostname), entries)], asked)
+
+
+@query
+def _shared(world: World, table: Table, wide: str) -> Shared:
+    """Build once what all hosts under a wide name share."""
+    seen, entries = Seen(_by_clients(world, table), wide), tables.repeated(world, table, wide)
+    pieces = [(each, _built(seen, [each]) if _is_alike(each.rule) else None) for each in entries]
+    built = [piece for _, piece in pieces if piece is not None]
+    return Shared(tuple(pieces), _together(built) if len(built) == len(pieces) else None)
+
+
+def _placed(seen: Seen, shared: Shared, but: frozenset[Ref]) -> Iterable[Built]:
+    """Return what one host has of that: without some routes, and with what names the host."""
+    if shared.whole is not None and not but:
+        return [shared.whole]
+    return [built or _built(seen, [entry]) for entry, built in shared.pieces if entry.route not in but]
+
+
+def _is_alike(rule: HttpRule) -> bool:
+    """Tell whether a rule is the same in all hosts: a redirect to the host of a request names that."""
+    match rule.action:
+        case Redirect(hostname=hostname):
+            return hostname is not None
+        case Split(parts):
+            return all(_is_alike(part.rule) for part in parts)
+        case Forward() | Fail():
+            return True
+
+
+def _by_clients(world: World, table: Table) -> Table:
+    """Return a table with its port as clients, and so redirects, know it."""
+    return table._replace(port=table.port + world.fact(BINDING).port_offset)
+
+
+def _built(seen: Seen, entries: Sequence[Entry]) -> Built:
+    """Build what some entries become in a virtual host."""
+    host, known = route_components_pb2.VirtualHost(), None
     targets: set[str] = set()
     for entry in entries:
         route = route_components_pb2.Route(name=entry.name, match=route_match(entry.match))
@@ -98,7 +149,21 @@ def build(table: Table, hostname: str, entries: Sequence[Entry], asked: Sequence
             known = entry.rule
             targets.update(name for each in routes for name in _targets(each.route))
             targets.update(whom(_asked(known)))
-    return Part(element(VIRTUAL_HOSTS, encode(host)), tuple(sorted(targets)))
+    return Built(encode(host), frozenset(targets))
+
+
+def _together(built: Sequence[Built]) -> Built:
+    targets = frozenset[str]().union(*[each.targets for each in built])
+    return Built(b"".join([each.body for each in built]), targets)
+
+
+def _joined(hostname: str, built: Sequence[Built], asked: Sequence[Question]) -> Part:
+    """Join a virtual host from its routes, which stand between its name and what is asked."""
+    head = route_components_pb2.VirtualHost(name=hostname, domains=[hostname])
+    tail = route_components_pb2.VirtualHost()
+    enable(tail, asked)
+    body, targets = _together(built)
+    return Part(element(VIRTUAL_HOSTS, encode(head) + body + encode(tail)), tuple(sorted(targets)))
 
 
 def _acting(

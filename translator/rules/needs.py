@@ -68,8 +68,9 @@ def table_backends(world: World, table: Table) -> frozenset[Backend]:
 
 @steady(lambda _table, _hostname: frozenset())
 def host_backends(world: World, table: Table, hostname: str) -> frozenset[Backend]:
-    """Return where one virtual host leads."""
-    return frozenset(each for entry in virtual_host(world, table, hostname) for each in entry.rule.backends)
+    """Return where one virtual host leads; what it shares with others leads there from their wide name."""
+    own = virtual_host(world, table, hostname).own
+    return frozenset(each for entry in own for each in entry.rule.backends)
 
 
 def chains(world: World, bound: Bound) -> tuple[Chain, ...]:

@@ -8,6 +8,7 @@ certificate began its connection is misdirected: 421 has the client come again o
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from operator import neg
 from typing import NamedTuple
 
@@ -66,6 +67,11 @@ class Entry(Struct, frozen=True):
         """Say who wrote it."""
         return str(self.author)
 
+    @property
+    def route(self) -> Ref | None:
+        """Return the route that wrote it, if one did."""
+        return self.author.route if isinstance(self.author, Author) else None
+
 
 MISDIRECTED = Entry(
     HttpMatch(PathPrefix("/")), HttpRule(Fail(421, "the name is another listener's")), "misdirected"
@@ -79,6 +85,18 @@ class Placed(NamedTuple):
 
     route: Ref
     written: str
+
+
+class Answers(NamedTuple):
+    """What a virtual host answers: what is said of its name, what it shares with others, and what is left.
+
+    Many hosts under one wide name share what is repeated in them: none of them has it as its own.
+    """
+
+    own: tuple[Entry, ...] = ()
+    wide: str | None = None  # the name under which it shares something
+    but: frozenset[Ref] = frozenset()  # routes there that speak of its own name, too
+    last: tuple[Entry, ...] = ()
 
 
 def table_of(world: World, slot: Slot) -> Table:
@@ -121,22 +139,25 @@ def hostnames(world: World, table: Table) -> tuple[str, ...]:
     return tuple(sorted((*own_hostnames(world, table), *misdirected(world, table))))
 
 
-@steady(lambda _table, _hostname: ())
-def virtual_host(world: World, table: Table, hostname: str) -> tuple[Entry, ...]:
-    """Return what a virtual host answers, the first match first; an empty one answers 404."""
+@steady(lambda _table, _hostname: Answers())
+def virtual_host(world: World, table: Table, hostname: str) -> Answers:
+    """Return what a virtual host answers; an empty one answers 404."""
     slot = owner(world, table.gateway, table.port, hostname)
     if slot is not None and _is_foreign(listeners.judge(world, slot), table):
-        return (MISDIRECTED,)
-    found = []
-    for placed in guests(world, table, hostname):
-        precision = tuple(map(neg, specificity(placed.written)))
-        elder = age(world.must(ROUTES[placed.route.kind], placed.route.name))
-        for number, read in enumerate(rules(world, placed.route)):
-            for place, ranked in enumerate(read.matches):
-                order = (precision, tuple(map(neg, ranked.rank)), elder, number, place)
-                found.append((order, Entry(ranked.match, read.rule, Author(placed.route, number))))
+        return Answers((MISDIRECTED,))
+    placed, wide = _placed.at(world, hostname, table) or (), _above(world, table, hostname)
+    but = shares(world, table, wide).intersection(each.route for each in placed)
     last = (UNROUTED,) if asked(world, table, hostname) else ()
-    return (*(entry for _, entry in sorted(found, key=lambda pair: pair[0])), *last)
+    return Answers(_in_order(world, placed), wide, but, last)
+
+
+def answers(world: World, table: Table, hostname: str) -> Iterator[Entry]:
+    """Name all that a virtual host answers, the first match first, for whoever wants to see it."""
+    found = virtual_host(world, table, hostname)
+    yield from found.own
+    if found.wide is not None:
+        yield from (each for each in repeated(world, table, found.wide) if each.route not in found.but)
+    yield from found.last
 
 
 def asked(world: World, table: Table, hostname: str) -> tuple[Question, ...]:
@@ -217,23 +238,57 @@ def _placed(world: World, table: Table) -> dict[str, tuple[Placed, ...]]:
     return {hostname: tuple(placed) for hostname, placed in found.items()}
 
 
-@query
-def guests(world: World, table: Table, hostname: str) -> tuple[Placed, ...]:
-    """Return the routes that answer for a hostname: placed there, or at wider names of the same listener.
+def guests(world: World, table: Table, hostname: str) -> frozenset[Ref]:
+    """Return the routes that answer for a hostname: placed there, or at wider names of the same listener."""
+    shared = shares(world, table, _above(world, table, hostname))
+    return shared.union(each.route for each in _placed.at(world, hostname, table) or ())
 
-    A route that comes by several names counts once, by the most precise of them.
+
+@steady(lambda _table, _wide: ())
+def repeated(world: World, table: Table, wide: str) -> tuple[Entry, ...]:
+    """Return what all hosts under a wide name answer after their own, the first match first.
+
+    A route that comes by several names counts once, by the most precise of them. Names that are wider are
+    less precise, so what is said of them comes after all that is said of this one.
     """
+    room = spread(world, table, wide)
+    here = [each for each in _placed.at(world, wide, table) or () if each.route in room]
+    above = _above(world, table, wide)
+    beyond = () if above is None else repeated(world, table, above)
+    return (*_in_order(world, here), *(each for each in beyond if each.route not in room))
+
+
+@query
+def shares(world: World, table: Table, wide: str | None) -> frozenset[Ref]:
+    """Return the routes whose answers all hosts under a wide name share; where there is none, none do."""
+    if wide is None:
+        return frozenset()
+    return spread(world, table, wide) | shares(world, table, _above(world, table, wide))
+
+
+def _above(world: World, table: Table, hostname: str) -> str | None:
+    """Return the next wider name of the same listener at which there are routes."""
     slot = owner(world, table.gateway, table.port, hostname)
-    best: dict[Ref, Placed] = {}
-    for name in wider(hostname):
-        placed = _placed.at(world, name, table)
-        if placed and owner(world, table.gateway, table.port, name) == slot:
-            repeated = None if name == hostname else spread(world, table, name)
-            for each in placed if repeated is None else (each for each in placed if each.route in repeated):
-                known = best.get(each.route)
-                if known is None or specificity(each.written) > specificity(known.written):
-                    best[each.route] = each
-    return tuple(best.values())
+    for name in islice(wider(hostname), 1, None):
+        if _placed.at(world, name, table) and owner(world, table.gateway, table.port, name) == slot:
+            return name
+    return None
+
+
+def _in_order(world: World, here: Iterable[Placed]) -> tuple[Entry, ...]:
+    """Return what routes say of one name, the first match first; each speaks by the most precise it wrote."""
+    best: dict[Ref, tuple[int, int]] = {}
+    for each in here:
+        best[each.route] = max(best.get(each.route, (0, 0)), specificity(each.written))
+    found = []
+    for route, precise in best.items():
+        precision = tuple(map(neg, precise))
+        elder = age(world.must(ROUTES[route.kind], route.name))
+        for number, read in enumerate(rules(world, route)):
+            for place, ranked in enumerate(read.matches):
+                order = (precision, tuple(map(neg, ranked.rank)), elder, number, place)
+                found.append((order, Entry(ranked.match, read.rule, Author(route, number))))
+    return tuple(entry for _, entry in sorted(found, key=lambda pair: pair[0]))
 
 
 @query
