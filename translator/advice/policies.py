@@ -11,7 +11,7 @@ from translator.objects.gateway_parameters import GatewayParameters, GatewayPara
 from translator.objects.x_backend import XBackend
 from translator.rules import x_backends
 from translator.rules.backend_tls import Target, UpstreamTls, holder, judge, target_of, winner
-from translator.rules.backends import Traffic
+from translator.rules.backends import Backend, Traffic
 from translator.rules.ca_references import anchors
 from translator.rules.degraded import degraded
 from translator.rules.gateways import ours
@@ -124,8 +124,8 @@ def _why_unreached(world: World, ports: list[ServicePort]) -> str:
     if not any(gateways_naming(world, port) for port in ports):
         return f"no attached route leads to {owner}"
     through = [Ref("TLSRoute", name) for name in world.names_where(ROUTES_BY_TARGET["TLSRoute"], owner)]
-    found = {share.target for each in through for share in streams(world, each, Traffic.PASSTHROUGH).shares}
-    if not found.isdisjoint(ports):
+    shares = (share for each in through for share in streams(world, each, Traffic.PASSTHROUGH).shares)
+    if any(isinstance(each.target, Backend) and each.target.port in ports for each in shares):
         return f"every route there passes the client's own TLS on to {owner}"
     numbers = ", ".join(str(port.port) for port in ports)
     return f"no attached route leads to port {numbers} of {owner}: those there are lead to another one"
