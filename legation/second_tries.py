@@ -6,6 +6,7 @@ their ports.
 
 import asyncio
 from contextlib import suppress
+from time import monotonic
 
 from legation.admin.reasons import OF_THE_MACHINE, reason
 from xds_server.hub import Hub
@@ -40,18 +41,17 @@ class SecondTries:
             return
         pause = min(LONGEST_PAUSE, 2 * self._pauses.get(key, FIRST_PAUSE / 2))
         self._pauses[key] = pause
-        self._due[key] = asyncio.get_running_loop().time() + pause
+        self._due[key] = monotonic() + pause  # by the clock of event loops
         self._news.set()
 
     async def run(self, hub: Hub) -> None:
         """Offer again what is due, until cancelled."""
-        clock = asyncio.get_running_loop().time
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout_at(min(self._due.values(), default=None)):
                     await self._news.wait()
             self._news.clear()
-            for key in [key for key, at in self._due.items() if at <= clock()]:
+            for key in [key for key, at in self._due.items() if at <= monotonic()]:
                 del self._due[key]
                 hub.pardon(key[0], LDS, key[1])
             for key in [key for key in self._pauses if not _is_offered(hub, key)]:
