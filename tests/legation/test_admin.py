@@ -1,7 +1,6 @@
 """The admin port: what it answers, and to whom."""
 
 import socket
-import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from types import MappingProxyType
@@ -120,7 +119,6 @@ async def test_the_commands_are_answered_by_whatever_name_they_come() -> None:
         assert (await client.get("/api/v1/status", "api.cluster.example", FROM_NO_PAGE))[0] == 200
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the kernel has no such option")
 async def test_who_reads_nothing_of_a_long_answer_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "LONGEST_SILENCE", 200)
     standing = standing_of(SHOP)

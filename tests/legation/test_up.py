@@ -158,7 +158,9 @@ async def test_a_terminal_that_is_closed_ends_nothing_that_was_told_to_ignore_it
             assert "draining" not in {entry.get("event") for entry in running.entries()}
 
 
-async def test_a_port_that_somebody_has_is_named_with_its_listener_and_a_remedy(tmp_path: Path) -> None:
+async def test_a_port_that_somebody_has_is_named_with_a_remedy_and_served_once_it_is_free(
+    tmp_path: Path,
+) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -166,21 +168,11 @@ async def test_a_port_that_somebody_has_is_named_with_its_listener_and_a_remedy(
         (tmp_path / "a.yaml").write_text(together(LEGATION_CLASS, gateway("edge", port)))
         async with legation_up(tmp_path) as running:
             why = (await running.logged("refused"))["why"]
+            taken.close()
+            assert (await running.logged("programmed"))["at"] == f"127.0.0.1:{port}"
     assert f"infra/edge:{port} (listener p{port})" in why
     assert "Address already in use" in why
     assert "--port-offset" in why
-
-
-async def test_a_port_that_its_owner_gives_back_is_served_without_a_word_from_anybody(tmp_path: Path) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        (tmp_path / "a.yaml").write_text(together(LEGATION_CLASS, gateway("edge", port)))
-        async with legation_up(tmp_path) as running:
-            await running.logged("refused")
-            taken.close()
-            assert (await running.logged("programmed"))["at"] == f"127.0.0.1:{port}"
 
 
 async def test_two_gateways_exchange_their_ports_in_one_edit(tmp_path: Path) -> None:

@@ -93,11 +93,16 @@ async def test_what_only_waits_computes_nothing() -> None:
 
 async def test_what_is_computed_before_a_late_turn_counts_to_it() -> None:
     pulse = Pulse()
-    loop = asyncio.get_running_loop()
+    loop, over = asyncio.get_running_loop(), asyncio.Event()
+
+    def late() -> None:
+        spin(STALL)
+        over.set()
+
     with pulse.felt(loop):
-        loop.call_later(0, spin, STALL)
+        loop.call_later(0, late)
         spin(4 * STALL)
-        await asyncio.sleep(2 * STALL)
+        await over.wait()
     assert sum(turn.computed for turn in pulse.stalls) >= 5 * STALL - 0.001
     assert all(turn.computed <= turn.took for turn in pulse.stalls)
 

@@ -6,7 +6,7 @@ import pytest
 from envoy.config.route.v3 import route_pb2
 
 from tests.golden import FOLDER, objects
-from tests.translator.rules.test_many_for_one_service import V1, thing
+from tests.translator.rules.changing import V1, thing
 from translator.envoy import routes
 from translator.names import Name
 from translator.objects.kinds import Object, name_of

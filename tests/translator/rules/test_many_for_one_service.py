@@ -1,25 +1,14 @@
 """What one change costs where one Service has many ports, policies and routes."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import pytest
 
-from tests.golden import FOLDER, let_in, objects
 from tests.poison.effort import grows_no_faster
-from translator.objects.kinds import Object, name_of
-from translator.translate import INDEXES, Translator
-from translator.world import World
+from tests.translator.rules.changing import V1, changed, thing
+from translator.objects.kinds import Object
 
 FEW = 40  # ports, of which four times as many are tried
-V1 = "gateway.networking.k8s.io/v1"
-
-Json = dict[str, Any]
-
-
-def thing(version: str, kind: str, name: str, **spec: object) -> Object:
-    metadata = {"name": name, "namespace": "shop"}
-    return let_in({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec})
 
 
 def service(ports: Iterable[int]) -> Object:
@@ -82,14 +71,7 @@ def test_a_change_takes_as_many_steps_as_there_are_ports_policies_and_routes_and
     given: Callable[[int], list[Object]], change: Callable[[int], Object]
 ) -> None:
     def begin(many: int) -> Callable[[], object]:
-        world = World(INDEXES)
-        translator = Translator(world)
-        here = [*objects(FOLDER / "background.yaml"), service(range(1, many + 1)), *given(many)]
-        for each in here:
-            world.put(type(each), name_of(each), each)
-        translator.translate()
-        after = change(many)
-        world.put(type(after), name_of(after), after)
-        return translator.translate
+        _, translate = changed([service(range(1, many + 1)), *given(many)], change(many))
+        return translate
 
     assert grows_no_faster(begin, FEW)

@@ -4,22 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 from legation.wanted import Wishes
-from tests.golden import FOLDER, let_in, objects
 from tests.poison.effort import grows_no_faster
+from tests.translator.rules.changing import V1, changed, thing
 from translator.names import Name
 from translator.objects.kinds import Object, name_of
 from translator.objects.reference_grant import ReferenceGrant
-from translator.translate import INDEXES, Translator
-from translator.world import World
 
 FEW = 50  # grants, and references, of which four times as many are tried
 GATEWAYS = "gateway.networking.k8s.io"
-
-
-def thing(kind: str, name: str, namespace: str, **spec: object) -> Object:
-    version = "v1" if kind == "Service" else f"{GATEWAYS}/v1"
-    metadata = {"name": name, "namespace": namespace}
-    return let_in({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec})
 
 
 def grant(number: int, to: str) -> Object:
@@ -28,32 +20,27 @@ def grant(number: int, to: str) -> Object:
         {"group": GATEWAYS, "kind": each, "namespace": "shop"} for each in ("HTTPRoute", "ListenerSet")
     ]
     gifts: list[dict[str, Any]] = [{"group": "", "kind": kind, "name": to} for kind in ("Service", "Secret")]
-    return thing("ReferenceGrant", f"n{number}", "vault", **{"from": sources, "to": gifts})
+    return thing(V1, "ReferenceGrant", f"n{number}", "vault", **{"from": sources, "to": gifts})
 
 
 def route(number: int) -> Object:
     refs = [{"name": f"n{number}", "namespace": "vault", "port": 80}]
     parents = [{"name": "edge", "namespace": "infra"}]
-    return thing("HTTPRoute", f"n{number}", "shop", parentRefs=parents, rules=[{"backendRefs": refs}])
+    return thing(V1, "HTTPRoute", f"n{number}", parentRefs=parents, rules=[{"backendRefs": refs}])
 
 
 def listener_set(number: int) -> Object:
     shown = {"certificateRefs": [{"name": f"n{number}", "namespace": "vault"}]}
     listener = {"name": "a", "port": 443, "protocol": "HTTPS", "tls": shown}
-    return thing("ListenerSet", f"n{number}", "shop", parentRef={"name": "edge"}, listeners=[listener])
+    return thing(V1, "ListenerSet", f"n{number}", parentRef={"name": "edge"}, listeners=[listener])
 
 
 def test_a_grant_is_not_held_against_each_reference_into_its_namespace() -> None:
     def begin(many: int) -> Callable[[], object]:
-        world = World(INDEXES)
-        translator = Translator(world)
-        services = [thing("Service", f"n{n}", "vault", ports=[{"port": 80}]) for n in range(many)]
+        services = [thing("v1", "Service", f"n{n}", "vault", ports=[{"port": 80}]) for n in range(many)]
         grants = [grant(n, "elsewhere") for n in range(many)]
-        for each in (*objects(FOLDER / "background.yaml"), *services, *grants, *map(route, range(many))):
-            world.put(type(each), name_of(each), each)
-        translator.translate()
-        world.put(ReferenceGrant, Name("vault", "n1"), grant(1, "n1"))
-        return translator.translate
+        _, translate = changed([*services, *grants, *map(route, range(many))], grant(1, "n1"))
+        return translate
 
     assert grows_no_faster(begin, FEW)
 

@@ -1,20 +1,15 @@
 """What one change costs where many policies leave something out of the proof, or have no room to say so."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
-from tests.golden import FOLDER, let_in, objects
 from tests.poison.effort import grows_no_faster
-from tests.translator.rules.test_many_for_one_service import V1, thing
-from translator.objects.kinds import Object, name_of
-from translator.translate import INDEXES, Translator
-from translator.world import World
+from tests.translator.rules.changing import V1, changed, thing
+from translator.objects.kinds import Object
 
 FEW = 160  # policies, of which four times as many are tried: of less, other things cost more
 FEW_GATEWAYS = 20  # more than a policy's status has room for
 RIVALS = 40
 SKIP = {"legation.dev/verification-mode": "SkipHostname"}
-Json = dict[str, Any]
 
 
 def service(number: int) -> Object:
@@ -51,35 +46,19 @@ def gateway(name: str) -> Object:
         "protocol": "HTTP",
         "allowedRoutes": {"namespaces": {"from": "All"}},
     }
-    return in_infra(
-        V1,
-        "Gateway",
-        name,
-        {
-            "gatewayClassName": "legation",
-            "infrastructure": {"parametersRef": ref},
-            "listeners": [listener],
-        },
+    asked = {"parametersRef": ref}
+    return thing(
+        V1, "Gateway", name, "infra", gatewayClassName="legation", infrastructure=asked, listeners=[listener]
     )
-
-
-def in_infra(version: str, kind: str, name: str, spec: Json) -> Object:
-    metadata = {"name": name, "namespace": "infra"}
-    return let_in({"apiVersion": version, "kind": kind, "metadata": metadata, "spec": spec})
 
 
 def change(here: Iterable[Object], after: Object) -> Callable[[], object]:
     """Have something change in a world where less may be proved."""
     says = {"backendTLS": {"insecureVerification": "Permit"}}
-    permission = in_infra("legation.dev/v1alpha1", "GatewayParameters", "lenient", says)
-    world = World(INDEXES)
-    translator = Translator(world)
-    for each in (*objects(FOLDER / "background.yaml"), permission, *here):
-        world.put(type(each), name_of(each), each)
-    told = translator.translate().statuses
-    assert any("VerificationDegraded" in str(each) for each in told.values())
-    world.put(type(after), name_of(after), after)
-    return translator.translate
+    permission = thing("legation.dev/v1alpha1", "GatewayParameters", "lenient", "infra", **says)
+    made, translate = changed([permission, *here], after)
+    assert any("VerificationDegraded" in str(each) for each in made.statuses.values())
+    return translate
 
 
 def test_what_proves_less_is_not_held_against_each_policy_that_asked_for_it() -> None:

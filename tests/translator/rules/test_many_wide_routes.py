@@ -5,12 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.golden import FOLDER, objects
 from tests.poison.effort import grows_no_faster
-from tests.translator.rules.test_many_for_one_service import V1, thing
-from translator.objects.kinds import Object, name_of
-from translator.translate import INDEXES, Translator
-from translator.world import World
+from tests.translator.rules.changing import V1, changed, thing
+from translator.objects.kinds import Object
 
 FEW = 40  # hosts, and routes that are repeated in each, of which four times as many are tried
 WIDE = "*.wide.test"
@@ -40,15 +37,9 @@ def last(many: int) -> Object:
 @pytest.mark.parametrize("change", [first, last, wide], ids=["first", "last", "one more"])
 def test_what_is_repeated_is_not_built_for_each_host_anew(change: Callable[[int], Object]) -> None:
     def begin(many: int) -> Callable[[], object]:
-        world = World(INDEXES)
-        translator = Translator(world)
         hosts = [route(f"h{number}", f"h{number}.wide.test") for number in range(many)]
         service = thing("v1", "Service", "big", ports=[{"port": 80}])
-        for each in (*objects(FOLDER / "background.yaml"), service, *hosts, *map(wide, range(many))):
-            world.put(type(each), name_of(each), each)
-        translator.translate()
-        after = change(many)
-        world.put(type(after), name_of(after), after)
-        return translator.translate
+        _, translate = changed([service, *hosts, *map(wide, range(many))], change(many))
+        return translate
 
     assert grows_no_faster(begin, FEW)
