@@ -53,6 +53,7 @@ class FaultyApi:
         self.roots = {"/apis/example.com/v1"}  # where kinds are served
         self.kinds = {"widgets", "secrets"}
         self.away: frozenset[str] = frozenset()  # kinds that are not answered about for a while
+        self.forbidden: frozenset[str] = frozenset()  # names of which nobody may read the objects
         self.blank = Counter[str]()  # how many lists of a kind are to come back without anything
         self.lags: Random | None = None  # by which each watch is late on its own, if any is
         self.streams_lists = True
@@ -240,7 +241,10 @@ class FaultyApi:
                     await self._news.wait()
 
     async def _get(self, request: web.Request) -> web.StreamResponse:
-        thing = self.objects.get(_key(request))
+        key = _key(request)
+        if key[2] in self.forbidden:
+            return refusal(403, "you may not")
+        thing = self.objects.get(key)
         return refusal(404, "not found") if thing is None else web.json_response(_as_asked(request, thing))
 
     async def _write(self, request: web.Request) -> web.StreamResponse:

@@ -85,13 +85,12 @@ async def test_a_reading_that_is_refused_is_known_until_nobody_wants_it_or_it_is
 
 async def test_what_may_be_read_does_not_wait_for_what_may_not(tmp_path: Path) -> None:
     api, told = FaultyApi(), Listener[Widget]()
-    forbidden = {f"f{number}" for number in range(2 * AT_ONCE)}
-    for name in (*forbidden, "permitted"):
+    api.forbidden = frozenset(f"f{number}" for number in range(2 * AT_ONCE))
+    for name in (*api.forbidden, "permitted"):
         await api.put(name, "secrets", size=1)
-    api.fault("get", refusing(403, "you may not"), times=len(forbidden))
     slow = Pace(first=3600.0, longest=3600.0, chance=lambda: 1.0)
     async with fetching(tmp_path, api, told, slow) as fetcher:
-        fetcher.want({named(name) for name in (*forbidden, "permitted")})
+        fetcher.want({named(name) for name in (*api.forbidden, "permitted")})
         await told.until(lambda: told.things == {"permitted": Widget(1)})
         assert fetcher.failure == Failed(403, "you may not")
 
