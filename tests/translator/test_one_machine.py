@@ -85,3 +85,27 @@ def test_a_port_goes_to_the_younger_when_the_elder_is_gone_or_cannot_serve_it() 
         elder = thing("Gateway", "shop", "a", spec=whole)
         (elder._replace(thing=None) if spec is None else elder).into(world)
         assert listening(translator.translate(), SECOND) == {"shop/b:80"}
+
+
+@pytest.mark.parametrize(
+    ("other", "here", "is_served"),
+    [
+        (second(443, "UDP"), HERE, False),
+        (second(444, "UDP"), HERE, True),
+        (second(443, "UDP", "127.0.0.2"), HERE, True),
+        (second(443, "UDP"), Binding("127.0.0.1"), True),
+    ],
+    ids=["at its port", "at another port", "at another address", "on another machine"],
+)
+def test_http3_leaves_a_port_to_whoever_wants_its_datagrams(
+    other: Put, here: Binding, *, is_served: bool
+) -> None:
+    world = beside(other, here)
+    secured = {"name": "web", "port": 443, "protocol": "HTTPS", "tls": {"certificateRefs": [{"name": "a"}]}}
+    spec = {"gatewayClassName": "a", "listeners": [secured]}
+    thing("Gateway", "shop", "a", spec=spec).into(world)
+    thing("GatewayParameters", "shop", "a", spec={"clients": {"http3": "On"}}).into(world)
+    translation = translate(world)
+    over_quic = {"shop/a:443/udp"} if is_served else set()
+    assert listening(translation, FIRST) == {"shop/a:443", *over_quic}
+    assert len(listening(translation, SECOND)) == 1

@@ -56,8 +56,8 @@ class Listening(Struct, frozen=True):
 
     @property
     def transport(self) -> str:
-        """What carries it: a TCP port and a UDP port of one number are two ports."""
-        return "UDP" if self.protocol == "UDP" else "TCP"
+        """What carries it."""
+        return transport(self.protocol)
 
     @property
     def served(self) -> bool:
@@ -66,6 +66,11 @@ class Listening(Struct, frozen=True):
             self.protocol in ("HTTPS", "TLS") and not self.passthrough and not self.certificates
         )
         return self.conflict is None and self.refusal is None and not lacks_certificate
+
+
+def transport(protocol: str) -> str:
+    """Return what carries a protocol: a TCP port and a UDP port of one number are two ports."""
+    return "UDP" if protocol == "UDP" else "TCP"
 
 
 def unread(slot: Slot) -> Listening:
@@ -236,13 +241,25 @@ def _taken(world: World, slot: Slot, listener: Listener) -> Refused | None:
 
 def _taken_by_an_elder(world: World, slot: Slot, listener: Listener) -> Refused | None:
     """Refuse a port that an older Gateway has on the machine where the Envoys of all of them run."""
-    if not world.fact(BINDING).has_all or not (here := binding(world, slot.gateway)):
-        return None
-    for elder in takewhile(lambda each: each != slot.gateway, _gateways_at(world, listener.port)):
-        if _overlap(here, binding(world, elder)) and _has(world, elder, listener):
+    for elder in takewhile(lambda each: each != slot.gateway, _meeting(world, slot.gateway, listener.port)):
+        if _has(world, elder, listener.port, transport(listener.protocol)):
             message = f"port {listener.port} is taken by Gateway {elder}, which is older or first by name"
             return Refused("PortUnavailable", f"{message}: use another port, or another of spec.addresses")
     return None
+
+
+def is_for_datagrams(world: World, gateway: Name, port: int) -> bool:
+    """Say whether a listener of any Gateway takes the datagrams that come to a port of this one."""
+    return any(_has(world, each, port, "UDP") for each in {gateway, *_meeting(world, gateway, port)})
+
+
+def _meeting(world: World, gateway: Name, port: int) -> tuple[Name, ...]:
+    """Return by precedence all Gateways that would listen at one port of one machine, where this one does."""
+    if not world.fact(BINDING).has_all or not (here := binding(world, gateway)):
+        return ()
+    return tuple(
+        each for each in _gateways_at(world, port) if each == gateway or _overlap(here, binding(world, each))
+    )
 
 
 @query
@@ -258,10 +275,10 @@ def _overlap(some: tuple[str, ...], others: tuple[str, ...]) -> bool:
     return bool(parsed[0] & parsed[1]) or any(each.is_unspecified for each in parsed[0] | parsed[1])
 
 
-def _has(world: World, gateway: Name, listener: Listener) -> bool:
-    """Say whether a Gateway serves the port of a listener, by TCP or by UDP as that one would."""
-    there = (judge(world, slot) for slot in slots_at(world, gateway, listener.port))
-    return any(each.served and (each.transport == "UDP") == (listener.protocol == "UDP") for each in there)
+def _has(world: World, gateway: Name, port: int, by: str) -> bool:
+    """Say whether a listener of a Gateway serves a port by a transport."""
+    there = (judge(world, slot) for slot in slots_at(world, gateway, port))
+    return any(each.served and each.port == port and each.transport == by for each in there)
 
 
 def _kinds(listener: Listener) -> tuple[tuple[str, ...], tuple[Refused, ...]]:

@@ -170,10 +170,8 @@ def quic(world: World, bound: Bound) -> QuicPort:
 def _offers_http3(world: World, bound: Bound) -> bool:
     """Say whether a port is to be open for HTTP/3: where it is wished, and no listener takes datagrams."""
     at = listeners.slots_at(world, bound.gateway, bound.port)
-    if not any(each.http3 for each in treated(world, at, *bound[:2])):
-        return False
-    here = (listeners.judge(world, slot) for slot in at)
-    return ("UDP", bound.port) not in {(each.transport, each.port) for each in here if each.served}
+    wished = any(each.http3 for each in treated(world, at, *bound[:2]))
+    return wished and not listeners.is_for_datagrams(world, *bound[:2])
 
 
 def _only(world: World, slot: Slot, traffic: Traffic) -> Streams:
