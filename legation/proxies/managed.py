@@ -32,6 +32,7 @@ NOBODY = 65532
 BOOTSTRAP = "bootstrap.json"
 REPLICATED = 2
 WEAKENS_PODS = "container.apparmor.security.beta.kubernetes.io/"  # which no owner of a Gateway has a say in
+APART = ("kubernetes.io/hostname", "topology.kubernetes.io/zone")
 LEFT_TO_END = 10  # seconds between the end of a drain and being killed
 
 Manifest = dict[str, object]
@@ -61,7 +62,11 @@ def manifests(wanted: Wanted, environment: Environment) -> tuple[Manifest, ...]:
     if wanted.ports:  # the API knows no Service without any
         made.append(_object(wanted, "v1", "Service", {"spec": _service(wanted)}))
     if _at_least(wanted.wishes) >= REPLICATED:  # for a single one, it would hold up every drained node
-        budget = {"maxUnavailable": 1, "selector": _selector(wanted)}
+        budget = {
+            "maxUnavailable": 1,
+            "selector": _selector(wanted),
+            "unhealthyPodEvictionPolicy": "AlwaysAllow",  # what serves nobody holds up no drained node
+        }
         made.append(_object(wanted, "policy/v1", "PodDisruptionBudget", {"spec": budget}))
     if (scaler := _scaler(wanted)) is not None:
         made.append(_object(wanted, "autoscaling/v2", "HorizontalPodAutoscaler", {"spec": scaler}))
@@ -127,11 +132,23 @@ def _pod(wanted: Wanted, environment: Environment) -> Manifest:
             "seccompProfile": {"type": "RuntimeDefault"},
             "sysctls": [{"name": "net.ipv4.ip_unprivileged_port_start", "value": "0"}],
         },
+        "topologySpreadConstraints": [_apart(wanted, each) for each in APART],
         "containers": [_container(wanted, environment)],
         "volumes": [
             {"name": "configuration", "configMap": {"name": name}},
             {"name": "identity", "secret": {"secretName": name, "defaultMode": 0o440}},
         ],
+    }
+
+
+def _apart(wanted: Wanted, topology: str) -> Manifest:
+    """Keep proxies apart where that is possible, those of a rollout by themselves."""
+    return {
+        "maxSkew": 1,
+        "topologyKey": topology,
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": _selector(wanted),
+        "matchLabelKeys": ["pod-template-hash"],
     }
 
 

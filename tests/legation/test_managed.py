@@ -113,6 +113,19 @@ def test_a_proxy_is_told_how_much_memory_it_has_by_whoever_starts_it() -> None:
     assert at(deployment, f"{CONTAINER}/env/1") == {"name": "MEMORY", "valueFrom": source}
 
 
+def test_proxies_are_kept_apart_by_node_and_by_zone_where_that_is_possible() -> None:
+    deployment = made()["Deployment"]
+    constraints = at(deployment, f"{POD}/topologySpreadConstraints")
+    assert isinstance(constraints, list)
+    assert [each["topologyKey"] for each in constraints] == [
+        "kubernetes.io/hostname",
+        "topology.kubernetes.io/zone",
+    ]
+    for each in constraints:
+        assert each["whenUnsatisfiable"] == "ScheduleAnyway"
+        assert each["labelSelector"] == at(deployment, "spec/selector")
+
+
 def test_a_service_has_the_ports_of_its_gateway() -> None:
     ports = at(made()["Service"], "spec/ports")
     assert isinstance(ports, list)
@@ -160,6 +173,12 @@ def test_proxies_may_do_nothing_that_they_need_not(kind: str, path: str, value: 
         ({"envoy": {"image": "a/b:c"}}, "Deployment", f"{CONTAINER}/image", "a/b:c"),
         ({"envoy": {"replicas": 3}}, "Deployment", "spec/replicas", 3),
         ({"envoy": {"replicas": 3}}, "PodDisruptionBudget", "spec/maxUnavailable", 1),
+        (
+            {"envoy": {"replicas": 3}},
+            "PodDisruptionBudget",
+            "spec/unhealthyPodEvictionPolicy",
+            "AlwaysAllow",
+        ),
         ({"envoy": {"autoscaling": {"maxReplicas": 9}}}, "HorizontalPodAutoscaler", "spec/maxReplicas", 9),
         (
             {"envoy": {"resources": {"limits": {"memory": "1Gi"}}}},
