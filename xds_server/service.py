@@ -237,8 +237,8 @@ class Conversations:
     ) -> set[asyncio.Task[Ended | None]]:
         async with asyncio.TaskGroup() as tasks:
             speaking: asyncio.Task[Ended | None]
+            listening = tasks.create_task(conversation.listen(opening))  # first, so that there is a question
             speaking = tasks.create_task(conversation.speak(self._terms.control_plane))
-            listening = tasks.create_task(conversation.listen(opening))
             self._speaking.add(speaking)
             speaking.add_done_callback(self._speaking.discard)
             done, _ = await asyncio.wait((speaking, listening), return_when=asyncio.FIRST_COMPLETED)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from time import monotonic, sleep
 
 import grpc
 import pytest
@@ -26,11 +27,13 @@ from xds_server.hub import Hub
 from xds_server.report import Accepted, Report, Sent, TurnedAway
 from xds_server.service import SERVICE, Address, Terms, serving
 from xds_server.snapshot import CDS, EDS, LDS, SDS, Resource, Snapshot
+from xds_server.turns import SLICE
 
 WITHIN = 20.0
 PINGS, PACE = 7, 1.1  # more than gRPC bears with of those that come too soon; seconds between them
 UNLIMITED = (("grpc.max_receive_message_length", -1),)
 OWN_CONNECTION = (("grpc.use_local_subchannel_pool", 1),)
+AGE = 20.0  # seconds that a stream is kept at most
 CONNECTIONS, STREAMS = 10, 100  # the most that one connection may have
 WHOLE, DELTA = "StreamAggregatedResources", "DeltaAggregatedResources"
 BOTH = pytest.mark.parametrize("method", [WHOLE, DELTA], ids=["whole", "delta"])
@@ -86,9 +89,11 @@ class Call:
 
 
 @asynccontextmanager
-async def served(terms: Terms = TERMS, limits: Limits | None = None) -> AsyncIterator[Served]:
+async def served(
+    terms: Terms = TERMS, limits: Limits | None = None, clock: Callable[[], float] = monotonic
+) -> AsyncIterator[Served]:
     reports: list[Report] = []
-    hub = Hub(reports.append, limits=limits or Limits())
+    hub = Hub(reports.append, limits=limits or Limits(), clock=clock)
     async with (
         serving(hub, [Address("127.0.0.1:0")], terms) as [port],
         grpc.aio.insecure_channel(f"127.0.0.1:{port}", UNLIMITED) as channel,
@@ -615,6 +620,32 @@ async def test_a_connection_may_be_given_an_age_so_that_envoys_spread_anew() -> 
         await call.say(CDS, nonce=(await call.hear()).nonce)
         assert (await call.end())[0] == grpc.StatusCode.OK
         await eventually(lambda: server.hub.connected() == [])
+
+
+@pytest.mark.rule(48)
+@BOTH
+async def test_a_stream_that_is_old_when_it_has_its_first_turn_is_answered_before_it_ends(
+    method: str,
+) -> None:
+    asked = list[Node]()  # about whom it admits: when a stream comes, and at each of its turns
+
+    def group_of(node: Node, _peer: Peer) -> str:
+        asked.append(node)
+        sleep(SLICE)  # so that each turn is over after one piece of work
+        return node.cluster
+
+    def clock() -> float:
+        return AGE if len(asked) > 1 else 0.0
+
+    terms = Terms(drain=0.0, group_of=group_of, longest_connection=AGE)
+    async with served(terms, clock=clock) as server:
+        server.publish(cds={"a": cluster("v1")})
+        call = server.call(method)
+        await call.say(CDS)
+        response = await call.hear()
+        assert len(response.resources) == 1
+        await call.say(CDS, nonce=response.nonce)
+        assert (await call.end())[0] == grpc.StatusCode.OK
 
 
 @pytest.mark.rule(48)
