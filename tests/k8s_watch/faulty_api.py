@@ -35,8 +35,9 @@ class Fault(Struct, frozen=True):
 
 
 class Seen(Struct, frozen=True):
-    """A request, as it came."""
+    """A request, as it came, and when by the event loop's clock."""
 
+    at: float
     sort: str
     method: str
     path: str
@@ -162,10 +163,10 @@ class FaultyApi:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answer one request, or let it go wrong."""
-        body = await request.read()
+        body, at = await request.read(), asyncio.get_running_loop().time()
         sort = _sort(request)
         self.requests.append(
-            Seen(sort, request.method, request.path, dict(request.query), request.headers.copy(), body)
+            Seen(at, sort, request.method, request.path, dict(request.query), request.headers.copy(), body)
         )
         fault = next((each for each in self.faults if each.sort == sort), None)
         if fault is not None:
