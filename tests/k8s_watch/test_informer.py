@@ -296,6 +296,7 @@ async def test_a_server_that_is_back_and_quiet_is_known_to_be_back(scene: Scene)
     scene.api.fault("watch", refusing(503))
     await scene.api.end_watches()
     await scene.api.until(lambda: not scene.api.faults)
+    await eventually(lambda: informer.failures[503] == 1)
     await eventually(lambda: informer.heard != before and informer.failure is None)
     assert (informer.failures[503], informer.lists) == (1, 1)
 
