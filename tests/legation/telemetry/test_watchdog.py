@@ -15,10 +15,9 @@ from legation.telemetry import watchdog
 from legation.telemetry.rations import Ration
 from legation.telemetry.watchdog import BEAT, ELSEWHERE, PERIOD, SAID, STALL, Pulse, Watchdog
 from legation.turns import FLOOR
-from tests.looking import eventually
+from tests.looking import SOON, eventually
 
 NAP = 0.3
-WITHIN = 10.0
 JUST_A_STALL = STALL + 0.001
 
 
@@ -48,6 +47,13 @@ def nap(seconds: float = NAP) -> None:
     time.sleep(seconds)
 
 
+@pytest.fixture
+def talkative(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have every stall named: a busy machine has more of them than ours."""
+    monkeypatch.setattr(watchdog, "SAID", Ration(at_once=1_000, every=1.0))
+
+
+@pytest.mark.usefixtures("talkative")
 async def test_what_stalls_the_loop_is_counted_and_named() -> None:
     registry = CollectorRegistry()
     with capture_logs() as said:
@@ -161,8 +167,8 @@ async def held_by_another_thread(seconds: float, times: int) -> None:
         sys.setswitchinterval(usual)
 
 
-async def test_another_thread_that_keeps_the_loop_waiting_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watchdog, "SAID", Ration(at_once=1_000, every=1.0))  # a busy machine has more stalls
+@pytest.mark.usefixtures("talkative")
+async def test_another_thread_that_keeps_the_loop_waiting_is_noticed() -> None:
     registry, times = CollectorRegistry(), 5
     with capture_logs() as said:
         async with watched(registry):
@@ -200,7 +206,7 @@ async def test_threads_that_compute_see_whether_the_loop_is_at_something() -> No
 
 
 def eventually_idle() -> bool:
-    until = time.monotonic() + WITHIN
+    until = time.monotonic() + SOON
     while FLOOR.turn() is not None and time.monotonic() < until:
         pass
     return FLOOR.turn() is None
