@@ -58,7 +58,7 @@ class Desk:
         async def there() -> bool:
             return len(self.hub.connected()) == 1
 
-        await until(there, within=60)
+        await until(there)
 
 
 def exchange(folder: Path, leaf: Credential, roots: tuple[Credential, ...]) -> None:

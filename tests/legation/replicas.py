@@ -12,6 +12,7 @@ from legation.channel.rotation import bundle
 from legation.deliveries import Deliveries, Heard
 from legation.journal import Journal
 from legation.peers import Peers
+from tests.looking import SOON
 from tests.xds_server.honest_envoy import GROUP, HonestEnvoy, listener
 from translator.names import Name
 from xds_server.feed import Feed
@@ -20,7 +21,6 @@ from xds_server.report import Report
 from xds_server.service import Address, Proof, Terms, mutual_tls, serving
 from xds_server.snapshot import LDS, Resource, Snapshot
 
-WITHIN = 30.0
 SERVER_NAME = "legation.legation-system.svc"
 EDGE = Name(*GROUP.split("/"))
 
@@ -68,7 +68,7 @@ class Replica:
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait for news that make something true."""
-        async with asyncio.timeout(WITHIN):
+        async with asyncio.timeout(SOON):
             while not holds():
                 self._news.clear()
                 await self._news.wait()

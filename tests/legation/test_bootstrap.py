@@ -66,7 +66,7 @@ async def test_an_envoy_that_others_run_takes_a_renewed_identity_and_new_roots_w
             await desk.connected()
             desk.succeed()
             renew(identity, desk.envoy(), desk.roots)
-            await until(lambda: holds(envoy, desk.root), within=60)
+            await until(lambda: holds(envoy, desk.root))
             await before.aclose()
             async with desk.open(port):
                 await desk.connected()

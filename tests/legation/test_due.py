@@ -3,8 +3,7 @@
 import asyncio
 
 from legation.due import MOST_HISTORY, Due
-
-SOON = 10.0
+from tests.looking import SOON
 
 
 async def test_what_is_marked_twice_is_due_once() -> None:

@@ -315,7 +315,7 @@ async def test_where_requests_go_is_what_a_real_envoy_does_with_them(tmp_path: P
         (tmp_path / "a.yaml").write_text(text)
         running = await all_of_it.enter_async_context(legation_up(tmp_path))
         admin = (await running.admin()).removeprefix("http://")
-        await until(lambda: _is_programmed(running), within=60)
+        await until(lambda: _is_programmed(running))
         for path, method, *headers in ASKED:
             what = (f"http://shop.example:{port}{path}", "-X", method, *(f"-H{each}" for each in headers))
             code, out, err = await asyncio.to_thread(run, "explain", *what, "-o", "json", "--admin", admin)

@@ -13,6 +13,7 @@ from legation import journal
 from legation.journal import LONG, Copy, Journal, News, NotUnderstoodError, messages
 from legation.quarantined import Held
 from legation.telling import Holding, Refused, Telling
+from tests.looking import SOON
 from translator.names import Name, Ref
 
 HELD = Telling(holdings=(Holding(newest=True, listeners=(("infra/edge:80", "v1"),)),))
@@ -65,7 +66,7 @@ def test_much_that_is_held_back_is_told_in_many_messages() -> None:
 
 async def test_who_follows_is_told_when_only_what_is_held_back_changes() -> None:
     kept = Journal()
-    async with asyncio.timeout(10), aclosing(kept.follow()) as following:
+    async with asyncio.timeout(SOON), aclosing(kept.follow()) as following:
         copy = copied(await anext(following))
         kept.keep({}, {"a": KEPT[0]})
         copy.take(await anext(following))
@@ -111,7 +112,7 @@ def test_what_is_no_news_is_not_believed(told: bytes) -> None:
 
 async def test_a_slow_follower_is_told_the_newest_and_not_what_it_missed() -> None:
     kept = Journal()
-    async with asyncio.timeout(10), aclosing(kept.follow()) as following:
+    async with asyncio.timeout(SOON), aclosing(kept.follow()) as following:
         copy = copied(await anext(following))
         assert copy.tellings == {}
         kept.keep({"infra/edge": HELD})

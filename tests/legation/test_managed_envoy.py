@@ -110,7 +110,7 @@ async def test_a_new_authority_reaches_a_running_envoy(tmp_path: Path) -> None:
             await desk.connected()
             desk.succeed()
             exchange(made.identity, desk.envoy(), desk.roots)
-            await until(lambda: holds(envoy, desk.root), within=30)
+            await until(lambda: holds(envoy, desk.root))
             await before.aclose()
             async with desk.open(xds):
                 await desk.connected()

@@ -14,7 +14,8 @@ from legation.quarantined import Held
 from legation.telling import Telling
 from tests.k8s_watch.faulty_api import FaultyApi, serving
 from tests.k8s_watch.listener import reached, running
-from tests.legation.replicas import SERVER_NAME, WITHIN, Replica, day
+from tests.legation.replicas import SERVER_NAME, Replica, day
+from tests.looking import SOON
 from tests.xds_server.honest_envoy import GROUP
 from translator.names import Name, Ref
 
@@ -56,7 +57,7 @@ async def test_other_replicas_are_found_and_heard(there: Replica, api: FaultyApi
     async with reached(api, tmp_path) as server:
         here = OtherReplicas(own, Reader(server), lambda: there.roots, news.set)
         assert here.known().incomplete
-        async with asyncio.timeout(WITHIN), running(here.run()):
+        async with asyncio.timeout(SOON), running(here.run()):
             await here.complete()
             while not (told := here.known().about(GROUP)):
                 news.clear()
@@ -70,7 +71,7 @@ async def test_other_replicas_are_found_and_heard(there: Replica, api: FaultyApi
 
 async def test_what_is_confided_is_told_to_whoever_follows(api: FaultyApi, tmp_path: Path) -> None:
     own = OwnService(Name("legation-system", "legation"), 18000)
-    async with reached(api, tmp_path) as server, asyncio.timeout(WITHIN):
+    async with reached(api, tmp_path) as server, asyncio.timeout(SOON):
         here = OtherReplicas(own, Reader(server), tuple, lambda: None)
         held = Held(Ref("HTTPRoute", Name("shop", "pay")), "what it says", "no such path")
         here.confide({GROUP: Telling()}, {str(held.about): held})

@@ -9,8 +9,9 @@ import pytest
 from legation.channel.authority import make_root
 from legation.deliveries import Heard, Refusal
 from legation.peers import PATIENCE, Others
-from tests.legation.replicas import EDGE, WITHIN, Relay, Replica, day, two_replicas
+from tests.legation.replicas import EDGE, Relay, Replica, day, two_replicas
 from tests.legation.running import free_port
+from tests.looking import SOON
 from tests.xds_server.honest_envoy import GROUP, listener
 
 HELD, PENDING = Heard(EDGE, acknowledged=True), Heard(EDGE)
@@ -168,7 +169,7 @@ async def test_nobody_is_followed_before_there_is_something_to_show(both: Both) 
 
 async def test_who_is_vouched_for_by_others_is_not_believed() -> None:
     here, stranger = Replica((make_root(day()),)), Replica((make_root(day()),))
-    async with asyncio.timeout(WITHIN), here.running(), stranger.running():
+    async with asyncio.timeout(SOON), here.running(), stranger.running():
         identity = here.peers._identity()
         assert identity is not None
         here.peers.find([stranger.address])

@@ -22,6 +22,7 @@ from legation.pump import Pump, the_time
 from legation.quarantined import Elsewhere
 from legation.workbench import Change, Outcome, Workbench
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, service, together
+from tests.looking import SOON
 from tests.pki import Authority
 from translator.names import Name, Ref
 from translator.objects.gateway import Gateway
@@ -223,7 +224,7 @@ async def pumping(folder: Path, hub: Hub) -> AsyncIterator[asyncio.Queue[Outcome
             async for update in updates:
                 pump.put(update.changes)
 
-    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(SOON), asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(pump.run()), tasks.create_task(follow())]
         yield outcomes
         for task in running:
@@ -258,7 +259,7 @@ async def pumped(changes: Sequence[Change]) -> list[Outcome]:
     for change in changes:
         pump.put([change])
     running = asyncio.ensure_future(pump.run())
-    await asyncio.wait_for(done.wait(), 30)
+    await asyncio.wait_for(done.wait(), SOON)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     return outcomes
@@ -273,7 +274,7 @@ async def test_changes_that_come_together_are_translated_together() -> None:
 async def test_neither_time_nor_other_replicas_begin_a_world() -> None:
     taken = asyncio.Queue[Outcome]()
     pump = Pump(Workbench(), (taken.put_nowait,))
-    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(SOON), asyncio.TaskGroup() as tasks:
         running = tasks.create_task(pump.run())
         pump.put([the_time()])
         pump.put([Elsewhere(())])
@@ -288,7 +289,7 @@ async def test_neither_time_nor_other_replicas_begin_a_world() -> None:
 async def test_whoever_asks_is_answered_by_whole_batches() -> None:
     manifests, taken = Manifests(), asyncio.Queue[Outcome]()
     pump = Pump(Workbench(), (taken.put_nowait,))
-    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(SOON), asyncio.TaskGroup() as tasks:
         running = tasks.create_task(pump.run())
         for gateways in (("edge",), ("edge", "inner"), ("outer",), ()):
             pump.put(manifests.now(together(LEGATION_CLASS, *(gateway(each, 80) for each in gateways))))
@@ -311,7 +312,7 @@ async def test_others_have_their_turn_between_those_who_take_an_outcome() -> Non
     pump = Pump(Workbench(), (first, second))
     running = asyncio.create_task(pump.run())
     pump.put([])
-    await asyncio.wait_for(done.wait(), 60)
+    await asyncio.wait_for(done.wait(), SOON)
     running.cancel()
     assert turns == ["first", "somebody else", "second"]
 
@@ -322,11 +323,11 @@ async def test_whoever_asks_and_leaves_keeps_others_waiting_until_the_question_e
 
     def ponder(_: World) -> str:
         entered.set()
-        may_end.wait(30)
+        may_end.wait(SOON)
         return "pondered"
 
     first = asyncio.create_task(pump.ask(ponder))
-    await asyncio.to_thread(entered.wait, 30)
+    await asyncio.to_thread(entered.wait, SOON)
     second = asyncio.create_task(pump.ask(lambda _: may_end.is_set()))
     first.cancel()
     done, _ = await asyncio.wait((first, second), timeout=0.2)

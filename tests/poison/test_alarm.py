@@ -52,7 +52,7 @@ async def alarm_is(legation: Legation, count: int) -> None:
     async def so() -> bool:
         return await legation.metric(OURS) == count
 
-    await until(so, within=60)
+    await until(so)
 
 
 async def status(port: int, path: str) -> int:
@@ -75,7 +75,7 @@ async def serving(folder: Path) -> AsyncIterator[tuple[Legation, int]]:
         (folder / "quiet.yaml").write_text(route("quiet", "store", host=QUIET))
         legation = await stack.enter_async_context(legation_up(folder))
         await answers(port, QUIET)
-        await until(lambda: is_served(port, "/first"), within=60)
+        await until(lambda: is_served(port, "/first"))
         yield legation, port
     assert legation.process.returncode == 0
 
@@ -98,4 +98,4 @@ async def test_a_bug_in_a_rule_keeps_the_last_good_version_and_raises_the_alarm_
         assert "HTTPRoute shop/evil" in finding.object
         (planted / "evil.yaml").write_text(evil("/second"))
         await alarm_is(legation, 0)
-        await until(lambda: is_served(port, "/second"), within=60)
+        await until(lambda: is_served(port, "/second"))

@@ -279,7 +279,7 @@ async def test_an_envoy_that_refuses_one_tenants_pattern_goes_on_taking_all_othe
         await answers(port, "new.example")
         (tmp_path / "evil.yaml").write_text(evil.replace("evil.example", "repaired.example"))
         await answers(port, "repaired.example")
-        await until(lambda: healed(legation), within=60)
+        await until(lambda: healed(legation))
         assert await legation.metric("legation_held_back_objects") == 0
 
 
@@ -302,7 +302,7 @@ async def answers(port: int, host: str) -> None:
         except OSError:
             return False
 
-    await until(does, within=60)
+    await until(does)
 
 
 async def told(legation: Legation, condition: str) -> str:
@@ -312,7 +312,7 @@ async def told(legation: Legation, condition: str) -> str:
         found[:] = refused(await legation.overview(), condition)
         return bool(found)
 
-    await until(says, within=60)
+    await until(says)
     return found[0]
 
 

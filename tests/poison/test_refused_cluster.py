@@ -87,10 +87,10 @@ async def test_a_cluster_that_an_envoy_refuses_stays_as_it_was_names_its_policy_
     shop = tmp_path / "shop"
     shop.mkdir()
     async with served(tmp_path, shop) as (legation, port):
-        await until(lambda: is_programmed(legation), within=60)
+        await until(lambda: is_programmed(legation))
         async with asking(port, "evil.example"), asking(port, "quiet.example"):
             (shop / "policy.yaml").write_text(policy(LONG))
-            await until(lambda: is_refused(legation), within=60)
+            await until(lambda: is_refused(legation))
             message = (await programmed(legation)).message
             assert f"{CLUSTER} of BackendTLSPolicy shop/evil: " in message
             assert str(LEVEL) in message
@@ -103,5 +103,5 @@ async def test_a_cluster_that_an_envoy_refuses_stays_as_it_was_names_its_policy_
             await answers(port, "new.example")
             assert await is_refused(legation)
             (shop / "policy.yaml").write_text(policy(OTHER))
-            await until(lambda: is_programmed(legation), within=60)
+            await until(lambda: is_programmed(legation))
         await answers(port, "evil.example")

@@ -83,7 +83,7 @@ class Market(NamedTuple):
 
     async def names(self, *tenants: str) -> None:
         """Wait until the Gateway, the metric and the log name the endpoints of these, and of no others."""
-        await until(lambda: self._says(tenants), within=60)
+        await until(lambda: self._says(tenants))
         assert await self.legation.metric(HELD_BACK) == len(tenants)
         rejected = [each for each in self.legation.entries() if each.get("event") == "Envoy rejected"]
         assert {name for each in rejected for name in each["resources"]} >= {f"shop/{n}:80" for n in tenants}
@@ -98,7 +98,7 @@ class Market(NamedTuple):
 async def opened(folder: Path, shop: Path) -> AsyncIterator[Market]:
     """Serve the hostile tenant and the quiet one, of whose requests none may fail until the end."""
     async with served(folder, shop) as (legation, port):
-        await until(lambda: is_programmed(legation), within=60)
+        await until(lambda: is_programmed(legation))
         async with asking(port, "quiet.example"):
             yield Market(legation, port, shop, (shop / "a.yaml").read_text())
 
@@ -119,7 +119,7 @@ async def test_endpoints_that_an_envoy_refuses_stay_as_they_were_name_their_serv
         await market.names("young")
         assert "no longer refused" not in {each.get("event") for each in market.legation.entries()}
         market.have((), "young")
-        await until(lambda: is_programmed(market.legation), within=60)
+        await until(lambda: is_programmed(market.legation))
         await market.legation.logged("no longer refused")
         await market.reaches("young")
         assert await market.legation.metric(HELD_BACK) == 0

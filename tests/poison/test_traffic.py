@@ -74,7 +74,7 @@ async def served(legation: Legation, name: str) -> None:
     async def there() -> bool:
         return name in {each.name for each in (await legation.overview()).routes}
 
-    await until(there, within=60)
+    await until(there)
 
 
 class Shared(NamedTuple):

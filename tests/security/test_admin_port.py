@@ -15,11 +15,11 @@ from legation.folder import Folder, read
 from legation.standing import Standing
 from legation.workbench import Workbench
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, together
+from tests.looking import SOON
 from xds_server.hub import Hub
 
 SHOP = together(LEGATION_CLASS, gateway("edge", 80), route("store", "store"))
 
-WITHIN = 20.0
 HOST = "localhost"
 FILLED = {"kind": "Gateway", "namespace": "infra", "name": "edge"}
 METHODS = ("POST", "PUT", "PATCH", "DELETE", "TRACE", "OPTIONS", "PROPFIND", "LEGATION")
@@ -82,7 +82,7 @@ class Port:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.number)
         try:
             writer.write(request)
-            async with asyncio.timeout(WITHIN):
+            async with asyncio.timeout(SOON):
                 head, _, body = (await reader.read()).partition(b"\r\n\r\n")
         except ConnectionError:  # it had enough, and did not wait for the rest
             return CUT_OFF

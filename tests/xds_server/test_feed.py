@@ -8,6 +8,7 @@ import grpc
 import pytest
 from envoy.service.discovery.v3 import discovery_pb2
 
+from tests.looking import SOON
 from tests.pki import CLIENT, Authority
 from xds_server.admission import Peer, Refusal
 from xds_server.feed import METHOD, SERVICE, Feed, Identity, LostError, followed
@@ -16,7 +17,6 @@ from xds_server.service import SERVICE as ADS
 from xds_server.service import Address, Proof, Terms, mutual_tls, serving
 from xds_server.snapshot import CDS
 
-WITHIN = 20.0
 FIRST = discovery_pb2.DeltaDiscoveryRequest(type_url=CDS, node={"id": "envoy-1", "cluster": "shop/edge"})
 NAME = "legation.test"
 ROOTS = Authority("the channel")
@@ -53,14 +53,14 @@ async def told(
 
 async def lost(target: str, by: Identity) -> str:
     """Follow, and say why nothing is heard."""
-    async with asyncio.timeout(WITHIN), aclosing(followed(target, by)) as messages:
+    async with asyncio.timeout(SOON), aclosing(followed(target, by)) as messages:
         with pytest.raises(LostError) as error:
             await anext(messages)
     return str(error.value)
 
 
 async def test_a_replica_hears_what_is_told_and_that_it_ends_well() -> None:
-    async with asyncio.timeout(WITHIN), AsyncExitStack() as replica:
+    async with asyncio.timeout(SOON), AsyncExitStack() as replica:
         target = await replica.enter_async_context(told())
         async with aclosing(followed(target, identity())) as messages:
             assert [await anext(messages), await anext(messages)] == [b"one", b"two"]
@@ -100,7 +100,7 @@ async def test_a_follower_that_goes_is_told_nothing_more() -> None:
         finally:
             ended.set()
 
-    async with asyncio.timeout(WITHIN), told(news) as target:
+    async with asyncio.timeout(SOON), told(news) as target:
         async with aclosing(followed(target, identity())) as messages:
             assert await anext(messages) == b"one"
         await ended.wait()
@@ -116,7 +116,7 @@ async def test_a_replica_follows_on_when_the_connections_of_envoys_have_reached_
 
     terms = Terms(drain=0.1, longest_connection=0.5, group_of=lambda _node, _peer: "shop/edge")
     async with (
-        asyncio.timeout(WITHIN),
+        asyncio.timeout(SOON),
         told(news, terms) as target,
         aclosing(followed(target, identity())) as messages,
     ):
@@ -145,7 +145,7 @@ async def test_without_a_feed_nobody_is_told_anything() -> None:
         grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel,
     ):
         call = channel.unary_stream(f"/{SERVICE}/{METHOD}")(b"")
-        assert await asyncio.wait_for(call.code(), WITHIN) == grpc.StatusCode.UNIMPLEMENTED
+        assert await asyncio.wait_for(call.code(), SOON) == grpc.StatusCode.UNIMPLEMENTED
 
 
 def test_a_key_is_not_shown_where_an_identity_is() -> None:

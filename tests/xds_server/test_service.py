@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 
-from tests.looking import eventually
+from tests.looking import SOON, eventually
 from tests.pki import CLIENT, Authority
 from tests.xds_server.honest_envoy import GROUP, cluster, plain
 from tests.xds_server.pinger import DismissedError, Pinger, pinger
@@ -29,7 +29,6 @@ from xds_server.service import SERVICE, Address, Terms, serving
 from xds_server.snapshot import CDS, EDS, LDS, SDS, Resource, Snapshot
 from xds_server.turns import SLICE
 
-WITHIN = 20.0
 PINGS, PACE = 7, 1.1  # more than gRPC bears with of those that come too soon; seconds between them
 UNLIMITED = (("grpc.max_receive_message_length", -1),)
 OWN_CONNECTION = (("grpc.use_local_subchannel_pool", 1),)
@@ -77,14 +76,14 @@ class Call:
 
     async def hear(self) -> discovery_pb2.DiscoveryResponse | discovery_pb2.DeltaDiscoveryResponse:
         kind = discovery_pb2.DeltaDiscoveryResponse if self.delta else discovery_pb2.DiscoveryResponse
-        return kind.FromString(await asyncio.wait_for(self.stream.read(), WITHIN))
+        return kind.FromString(await asyncio.wait_for(self.stream.read(), SOON))
 
     async def bodies(self) -> list[bytes]:
         response = await self.hear()
         return [(each.resource if self.delta else each).value for each in response.resources]
 
     async def end(self) -> tuple[grpc.StatusCode, str]:
-        code = await asyncio.wait_for(self.stream.code(), WITHIN)
+        code = await asyncio.wait_for(self.stream.code(), SOON)
         return code, await self.stream.details()
 
 
@@ -661,7 +660,7 @@ async def test_who_is_idle_may_ping_each_second_and_who_pings_without_end_is_dis
             await asyncio.sleep(PACE)  # from answer to question, so that none comes too soon
         for each in (idle, without_stream):
             with pytest.raises(DismissedError, match="too_many_pings"):
-                await asyncio.wait_for(_ping_without_end(each), WITHIN)
+                await asyncio.wait_for(_ping_without_end(each), SOON)
 
 
 async def _ping_without_end(idle: Pinger) -> None:

@@ -15,12 +15,12 @@ from legation.channel.identity import proven_group
 from legation.channel.rotation import bundle
 from tests.legation.replicas import day
 from tests.legation.running import legation_up
+from tests.looking import SOON
 from translator.names import Name
 from xds_server.hub import Hub
 from xds_server.service import SERVICE, Address, Proof, Terms, mutual_tls, serving
 from xds_server.snapshot import CDS, Resource, Snapshot
 
-WITHIN = 20.0
 XDS = "legation-xds.legation-system.svc"
 EDGE, OTHER = Name("infra", "edge"), Name("infra", "other")
 Roots = tuple[Credential, ...]
@@ -139,11 +139,11 @@ async def asked(
         stream = channel.stream_stream(f"/{SERVICE}/DeltaAggregatedResources")()
         try:
             await stream.write(request.SerializeToString())
-            answer = await asyncio.wait_for(stream.read(), WITHIN)
+            answer = await asyncio.wait_for(stream.read(), SOON)
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError):
-            return await asyncio.wait_for(stream.code(), WITHIN)
+            return await asyncio.wait_for(stream.code(), SOON)
         if answer is grpc.aio.EOF:
-            return await asyncio.wait_for(stream.code(), WITHIN)
+            return await asyncio.wait_for(stream.code(), SOON)
         [resource] = discovery_pb2.DeltaDiscoveryResponse.FromString(answer).resources
         return bytes(resource.resource.value)
 
@@ -155,7 +155,7 @@ async def spoken(port: int, files: Path, version: ssl.TLSVersion) -> str | None:
     context.minimum_version = context.maximum_version = version
     context.set_alpn_protocols(["h2"])
     opening = asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname=XDS)
-    _, writer = await asyncio.wait_for(opening, WITHIN)
+    _, writer = await asyncio.wait_for(opening, SOON)
     try:
         found: ssl.SSLObject = writer.get_extra_info("ssl_object")
         return found.version()

@@ -13,6 +13,7 @@ import pytest
 from msgspec import Struct
 
 from tests.envoy_validate import runnable
+from tests.looking import SOON
 from tests.loopback import LOOPBACK, ask, http_backend, server_tls
 from tests.pki import Authority, Issued
 from tests.real_envoy import RunningEnvoy, running_envoy, until
@@ -272,7 +273,7 @@ async def shown(port: int, name: str, *alpn: str) -> Shown:
 async def _exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes) -> bytes:
     try:
         writer.write(request)
-        whole = await asyncio.wait_for(reader.read(), 10)
+        whole = await asyncio.wait_for(reader.read(), SOON)
     except ConnectionError:  # closed with the request unread
         return b""
     finally:

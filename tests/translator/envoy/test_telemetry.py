@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from tests.collector import attributes, collecting
 from tests.envoy_validate import runnable
+from tests.looking import SOON
 from tests.loopback import LOOPBACK, ask, http_backend, server_tls
 from tests.pki import Authority, Issued
 from tests.real_envoy import RunningEnvoy, running_envoy, until
@@ -26,7 +27,6 @@ from translator.rules.tables import Entry
 from translator.rules.telemetry import Telemetry
 
 pytestmark = pytest.mark.envoy
-WITHIN = 20.0
 ROOT, OTHER = Authority("root"), Authority("other")
 SHOWN = ROOT.issue(dns=["web.test"])
 PROVED = UpstreamTls("web.test", TrustBundle("trust/shop/proof"), (DnsName("web.test"),))
@@ -49,7 +49,7 @@ class Gateway(Struct, frozen=True):
         async def something() -> bool:
             return bool(self._with(sign))
 
-        await until(something, within=WITHIN)
+        await until(something, within=SOON)
         return self._with(sign)
 
     def _with(self, sign: str) -> list[str]:
@@ -122,7 +122,7 @@ async def test_a_collector_is_told_the_same_over_otlp(tmp_path: Path) -> None:
         told = Telemetry(logs_to=COLLECTOR, service_name="front door")
         async with gateway(told, tmp_path, at(COLLECTOR, collector.port)) as edge:
             await ask(edge.http, "/a")
-            resource, record = await asyncio.wait_for(collector.logs.get(), WITHIN)
+            resource, record = await asyncio.wait_for(collector.logs.get(), SOON)
     assert resource["service.name"] == "front door"
     assert '"GET /a HTTP/1.1"' in record.body.string_value
     assert attributes(record)["route"] == "HTTPRoute a/b rule 0"
@@ -148,7 +148,7 @@ async def test_a_collector_is_told_nothing_before_its_proof(
             )
             return bool(told and not lost if heard else lost)
 
-        await until(judged, within=WITHIN)
+        await until(judged, within=SOON)
         assert collector.logs.empty() is not heard
 
 
@@ -162,7 +162,7 @@ async def test_requests_are_traced_in_the_trace_that_they_belong_to_unless_that_
     ):
         await ask(edge.http, "/not", {"traceparent": f"00-{TRACE}-b7ad6b7169203331-00"})
         await ask(edge.http, "/traced", {"traceparent": f"00-{TRACE}-b7ad6b7169203331-01"})
-        resource, span = await asyncio.wait_for(collector.spans.get(), WITHIN)
+        resource, span = await asyncio.wait_for(collector.spans.get(), SOON)
     assert resource["service.name"] == "front door"
     assert attributes(span)["http.url"].endswith("/traced")
     assert span.trace_id.hex() == TRACE
