@@ -162,7 +162,7 @@ async def test_a_port_that_somebody_has_is_named_with_a_remedy_and_served_once_i
     tmp_path: Path,
 ) -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
+        taken.bind(("127.0.0.1", free_port()))
         taken.listen()
         port = taken.getsockname()[1]
         (tmp_path / "a.yaml").write_text(together(LEGATION_CLASS, gateway("edge", port)))

@@ -11,6 +11,7 @@ from legation.addresses import HostPort
 from legation.proxies.drain import drain
 from legation.proxies.envoy_admin import in_flight
 from tests.legation.proxies.test_envoy_admin import COUNTED
+from tests.legation.running import free_port
 
 LONG = 3600
 HEAD = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -64,9 +65,7 @@ async def test_it_waits_no_longer_than_it_may() -> None:
 
 
 async def test_an_envoy_that_has_ended_is_not_waited_for() -> None:
-    async with admin({}) as port:
-        pass
     running = await asyncio.create_subprocess_exec(
-        *drain(HostPort("127.0.0.1", port), 0, LONG), stdout=PIPE, stderr=PIPE
+        *drain(HostPort("127.0.0.1", free_port()), 0, LONG), stdout=PIPE, stderr=PIPE
     )
     await asyncio.wait_for(running.communicate(), 60)

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from tests.envoy_validate import runnable
+from tests.legation.running import free_port
 from tests.loopback import LOOPBACK, Backend, ask
 from tests.real_envoy import running_envoy
 from tests.translator.envoy.plans import BOUND, TABLE, Hop, Plans, backend, bodies, build
@@ -39,13 +40,6 @@ async def faltering(answers: Sequence[int]) -> AsyncIterator[Backend]:
         yield Backend(server.sockets[0].getsockname()[1], heads, [])
 
 
-async def closed() -> int:
-    """Return a port at which nobody listens."""
-    server = await asyncio.start_server(lambda _, __: None, LOOPBACK, 0)
-    async with server:
-        return int(server.sockets[0].getsockname()[1])
-
-
 async def asked(tries: Tries, *answers: int) -> tuple[int, int]:
     """Return the status of one request, and how often a backend that answers so was asked."""
     rule = HttpRule(Forward((Share(backend("pay"), 1),), tries=tries))
@@ -77,7 +71,7 @@ async def test_a_request_that_no_backend_took_goes_to_another() -> None:
     rule = HttpRule(Forward((Share(backend("pay"), 1),), tries=Tries(again=Again(30, backoff=1))))
     hosts = {TABLE: {"*": [entry(HttpMatch(PathPrefix("/")), rule)]}}
     async with faltering([200]) as server:
-        at = (Endpoint(LOOPBACK, await closed()), Endpoint(LOOPBACK, server.port))
+        at = (Endpoint(LOOPBACK, free_port()), Endpoint(LOOPBACK, server.port))
         site = Site((LOOPBACK,), 0, HttpPort(TABLE))
         plans = Plans({BOUND: site}, hosts, (Hop(backend("pay"), at),))
         async with running_envoy(runnable(bodies(build(plans)))) as envoy:
