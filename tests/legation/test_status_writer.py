@@ -14,6 +14,7 @@ from k8s_watch.change import Gone, Put
 from k8s_watch.kind import ObjectName
 from k8s_watch.list_watch import Pace
 from k8s_watch.writer import Writer
+from legation import spacing
 from legation.notebook import Judged
 from legation.status_writer import AT_ONCE, StatusWriter, Wrote
 from legation.statuses import Moment, merged
@@ -131,7 +132,10 @@ async def test_what_is_judged_again_at_once_is_written_once(tmp_path: Path) -> N
         assert here.entries()[1]["conditions"][0]["observedGeneration"] == 4  # type: ignore[call-overload, index]  # a list of conditions
 
 
-async def test_what_changes_whenever_it_was_written_is_written_less_and_less_often(tmp_path: Path) -> None:
+async def test_what_changes_whenever_it_was_written_is_written_less_and_less_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spacing, "FURTHEST", SOON)  # on a busy machine a pause may look like a rest
     async with scene(tmp_path, "store") as here, running(here.statuses.run()):
         for generation in range(4):
             here.say(store=judged(holds("Accepted"), generation=generation))
