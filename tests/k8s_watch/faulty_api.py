@@ -28,10 +28,11 @@ Key = tuple[str, str, str]  # plural, namespace, name
 
 
 class Fault(Struct, frozen=True):
-    """Something that goes wrong once, with the next request of one sort: find, list, watch, get, write."""
+    """Something that goes wrong with the next request of one sort: find, list, watch, get, write."""
 
     sort: str
     answer: Answer
+    lasts: bool = False  # it goes wrong with each that follows, too
 
 
 class Seen(Struct, frozen=True):
@@ -143,6 +144,10 @@ class FaultyApi:
         """Let something go wrong with the next requests of a sort."""
         self.faults += [Fault(sort, answer)] * times
 
+    def fail(self, sort: str, answer: Answer) -> None:
+        """Let something go wrong with all requests of a sort, until the faults are cleared."""
+        self.faults.append(Fault(sort, answer, lasts=True))
+
     def count(self, sort: str) -> int:
         """Return how many requests of a sort there were."""
         return sum(seen.sort == sort for seen in self.requests)
@@ -169,7 +174,7 @@ class FaultyApi:
             Seen(at, sort, request.method, request.path, dict(request.query), request.headers.copy(), body)
         )
         fault = next((each for each in self.faults if each.sort == sort), None)
-        if fault is not None:
+        if fault is not None and not fault.lasts:
             self.faults.remove(fault)
         async with self._news:
             self._news.notify_all()

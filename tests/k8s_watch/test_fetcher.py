@@ -64,7 +64,7 @@ async def test_a_reading_that_fails_is_tried_again(tmp_path: Path) -> None:
 
 async def test_a_reading_that_is_refused_is_known_until_nobody_wants_it_or_it_is_gone(tmp_path: Path) -> None:
     api, told = FaultyApi(), Listener[Widget]()
-    api.fault("get", refusing(403, "you may not"), times=1000)
+    api.fail("get", refusing(403, "you may not"))
     async with fetching(tmp_path, api, told) as fetcher:
         fetcher.want({named("a")})
         await api.until(lambda: api.count("get") >= 2)

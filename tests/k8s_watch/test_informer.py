@@ -275,7 +275,7 @@ async def test_a_kind_absent_from_all_namespaces_is_told_once(scene: Scene) -> N
 
 
 async def test_what_stands_between_us_and_the_newest_is_known(scene: Scene) -> None:
-    scene.api.fault("find", refusing(403, "widgets is forbidden"), times=1000)
+    scene.api.fail("find", refusing(403, "widgets is forbidden"))
     informer = await scene.watch()
     await scene.api.until(lambda: scene.api.count("find") >= 3)
     assert informer.failure is not None
@@ -328,7 +328,7 @@ async def test_a_long_list_is_told_in_slices(scene: Scene) -> None:
 
 
 async def test_a_refusal_that_is_no_status_names_its_code(scene: Scene) -> None:
-    scene.api.fault("find", refusing(500, ""), times=1000)
+    scene.api.fail("find", refusing(500, ""))
     informer = await scene.watch()
     await scene.api.until(lambda: scene.api.count("find") >= 2)
     assert informer.failure is not None

@@ -164,7 +164,7 @@ async def test_of_a_kind_that_is_absent_everything_was_told_until_it_comes(
     api.kinds.remove("widgets")
     async with watching(api, tmp_path) as (informer, inquiry):
         assert await inquiry.is_told(EVERYWHERE)
-        api.fault("find", refusing(503, "starting"), times=100_000)  # the informer looks, too
+        api.fail("find", refusing(503, "starting"))  # the informer looks, too
         assert not await inquiry.is_told(EVERYWHERE)
         api.faults.clear()
         api.kinds.add("widgets")

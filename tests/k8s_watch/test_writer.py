@@ -73,7 +73,7 @@ async def test_a_status_is_made_with_the_generation_beside_it(tmp_path: Path) ->
 
 async def test_a_conflict_that_never_ends_is_given_up(tmp_path: Path) -> None:
     api = FaultyApi()
-    api.fault("write", refusing(409), times=100)
+    api.fail("write", refusing(409))
     async with writing(tmp_path, api) as writer:
         outcome = await writer.write_status(PLACE, ours)
     assert isinstance(outcome, Failed)

@@ -247,7 +247,7 @@ async def test_a_route_is_handed_on_though_nobody_says_whether_its_service_is_th
 ) -> None:
     async with watching(api, tmp_path) as (_, pupil):
         await eventually(lambda: bool(pupil.batches))
-        api.fault("get", refusing(503, "too busy"), times=100_000)
+        api.fail("get", refusing(503, "too busy"))
         await api.put("pay", "httproutes", spec=ROUTE)
         await eventually(lambda: pupil.has(HTTPRoute, Name("shop", "pay")))
 
@@ -260,7 +260,7 @@ async def test_what_is_known_changes_though_nobody_can_say_whether_there_are_oth
     await api.put("known", "endpointslices", addressType="IPv4", endpoints=[{"addresses": ["198.18.0.1"]}])
     async with watching(api, tmp_path) as (cluster, pupil):
         await eventually(lambda: bool(pupil.batches))
-        api.fault("list", refusing(503, "too busy"), times=100_000)
+        api.fail("list", refusing(503, "too busy"))
         await api.put("other", "httproutes", spec=ROUTE)
         await eventually(lambda: [each.kind for each in cluster.stale()] == ["BackendTLSPolicy"])
         asked = api.count("list")
@@ -279,7 +279,7 @@ async def test_what_is_known_changes_though_nobody_can_say_whether_there_are_oth
 async def test_nothing_is_handed_on_at_first_before_all_policies_are_certain_to_be_known(
     api: FaultyApi, tmp_path: Path
 ) -> None:
-    api.fault("list", refusing(503, "too busy"), times=100_000)
+    api.fail("list", refusing(503, "too busy"))
     async with watching(api, tmp_path) as (cluster, pupil):
         await eventually(lambda: cluster.lacks == "BackendTLSPolicy (503: too busy)")
         assert pupil.batches == []
@@ -340,7 +340,7 @@ async def test_a_kind_that_is_absent_is_said_to_be_and_noticed_when_it_comes(
 
 
 async def test_what_cannot_be_read_keeps_everything_back_and_is_named(api: FaultyApi, tmp_path: Path) -> None:
-    api.fault("find", refusing(403, "you may not"), times=100_000)
+    api.fail("find", refusing(403, "you may not"))
     async with watching(api, tmp_path) as (cluster, pupil):
         await api.until(lambda: api.count("find") > 40)
         await eventually(lambda: "BackendTLSPolicy (403: you may not)" in cluster.lacks)
@@ -356,7 +356,7 @@ async def test_a_lost_api_server_is_said_to_make_what_is_known_out_of_date(
     async with watching(api, tmp_path) as (cluster, pupil):
         await eventually(lambda: bool(pupil.batches))
         assert cluster.stale() == ()
-        api.fault("watch", refusing(503, "no leader"), times=100_000)
+        api.fail("watch", refusing(503, "no leader"))
         await api.end_watches()
         lost = {(info.kind, "503: no leader") for info in KINDS}
         await eventually(lambda: {(each.kind, each.why) for each in cluster.stale()} == lost)
@@ -385,7 +385,7 @@ async def test_a_server_that_lost_its_memory_takes_nothing_away_before_it_is_cer
 
 
 async def test_what_was_never_read_is_lacking_and_not_out_of_date(api: FaultyApi, tmp_path: Path) -> None:
-    api.fault("find", refusing(403, "you may not"), times=100_000)
+    api.fail("find", refusing(403, "you may not"))
     async with watching(api, tmp_path) as (cluster, _):
         await eventually(lambda: "you may not" in cluster.lacks)
         assert cluster.stale() == ()
@@ -393,7 +393,7 @@ async def test_what_was_never_read_is_lacking_and_not_out_of_date(api: FaultyApi
 
 
 async def test_a_secret_that_may_not_be_read_is_out_of_date(api: FaultyApi, tmp_path: Path) -> None:
-    api.fault("get", refusing(403, "you may not"), times=100_000)
+    api.fail("get", refusing(403, "you may not"))
     async with watching(api, tmp_path) as (cluster, _):
         await eventually(lambda: [each.kind for each in cluster.stale()] == ["Secret"])
         assert [each.why for each in cluster.stale()] == ["403: you may not"]
@@ -407,7 +407,7 @@ def secrets(cluster: Cluster) -> Contact:
 async def test_a_secret_that_may_not_be_read_is_out_of_date_for_longer_whatever_is_heard_of_others(
     api: FaultyApi, tmp_path: Path
 ) -> None:
-    api.fault("get", refusing(403, "you may not"), times=100_000)
+    api.fail("get", refusing(403, "you may not"))
     async with watching(api, tmp_path) as (cluster, _):
         await eventually(lambda: [each.kind for each in cluster.stale()] == ["Secret"])
         lost = asyncio.get_running_loop().time()

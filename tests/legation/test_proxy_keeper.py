@@ -131,7 +131,7 @@ async def test_an_identity_is_valid_as_soon_as_it_is_issued(tmp_path: Path, ahea
 
 async def test_who_leads_no_longer_says_no_more_that_something_is_in_the_way(tmp_path: Path) -> None:
     api, told = FaultyApi(), dict[Name, str]()
-    api.fault("write", refusing(403, "you may not"), times=1000)
+    api.fail("write", refusing(403, "you may not"))
     async with keeping(api, tmp_path, told.__setitem__) as keeper:
         keeper.take({Name("shop", "edge"): wanted("edge")})
         async with asyncio.TaskGroup() as tasks:
@@ -203,7 +203,7 @@ async def test_what_keeps_it_from_knowing_what_there_is_is_said_in_words(
     monkeypatch.setattr(keeper_module, "COMPLAIN_AFTER", 0.05)
     api = FaultyApi()
     async with keeping(api, tmp_path) as keeper:
-        api.fault("find", refusing(403, "you may not"), times=1000)
+        api.fail("find", refusing(403, "you may not"))
         with capture_logs() as said:
             async with asyncio.TaskGroup() as tasks:
                 running = tasks.create_task(keeper.run())

@@ -115,7 +115,7 @@ async def test_envoys_listen_by_ipv6_where_they_are_served_by_it(
 def away(api: FaultyApi) -> None:
     """Let every request come to nothing."""
     for sort in SORTS:
-        api.fault(sort, refusing(503, "no leader"), times=10_000)
+        api.fail(sort, refusing(503, "no leader"))
 
 
 async def reaches(number: Callable[[], Awaitable[float]], least: float) -> None:
