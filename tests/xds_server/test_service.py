@@ -354,11 +354,10 @@ async def test_what_a_thousand_streams_take_is_made_into_each_of_its_two_forms_o
         for _ in range(CONNECTIONS):
             connection = grpc.aio.insecure_channel(f"127.0.0.1:{port}", OWN_CONNECTION)
             crowd = Served(hub, await open_.enter_async_context(connection), [])
-            calls += [crowd.call(method) for method in (WHOLE, DELTA) * (STREAMS // 2)]
-        for call in calls:
-            await call.say(CDS)
-        for call in calls:
-            await call.say(CDS, nonce=(await call.hear()).nonce)
+            for method in (WHOLE, DELTA) * (STREAMS // 2):  # who says nothing for long is sent away
+                calls.append(call := crowd.call(method))
+                await call.say(CDS)
+                await call.say(CDS, nonce=(await call.hear()).nonce)
         hub.publish(GROUP, Snapshot.of({CDS: {"a": cluster("v2")}}))
         assert [await call.bodies() for call in calls] == [[cluster("v2").body]] * CONNECTIONS * STREAMS
     assert made == {cluster("v1").body: 2, cluster("v2").body: 2}
