@@ -25,6 +25,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 Names = tuple[Any, ...]
 NOTHING: frozenset[Any] = frozenset()
+FEW = 4  # readers of one result, which most have: a dict for each would be a quarter of all memory
 
 
 class Remembers(Protocol):
@@ -143,7 +144,7 @@ class Cell:
         self.failure: Exception | None = None
         self.traceback: TracebackType | None = None  # where it failed, without those who asked again since
         self.reads: Collection[Cell] = ()
-        self.readers: dict[Cell, None] = {}
+        self.readers: tuple[Cell, ...] | dict[Cell, None] = ()  # a dict where they are more than a few
         self.stale = True
         self.running = False
         self.changed_at = self.verified_at = -1
@@ -189,9 +190,7 @@ class Memory:
         if (cell := asked.get(names)) is None:
             cell = asked[names] = Cell(asked, names)
         if running:
-            reader = running[-1]
-            reader.reads[cell] = None  # type: ignore[index]  # a dict while it runs
-            cell.readers[reader] = None
+            running[-1].reads[cell] = None  # type: ignore[index]  # a dict while it runs
         elif not cell.readers:  # asked for from outside: nothing says that it will be asked for again
             self._unread[cell] = None
         if cell.stale:
@@ -303,10 +302,8 @@ class Memory:
         finally:
             self._running.pop()
             cell.running = False
-            cell.reads = tuple(reads)
+            self._link(cell, before, reads)
         asked.runs += 1
-        if before:
-            self._unlink(cell, [read for read in before if read not in reads])
         if cell.changed_at < 0 and failure is None and asked.is_plain:  # as most results come about
             cell.value, cell.changed_at = value, self._revision
         else:
@@ -334,9 +331,30 @@ class Memory:
         self._faults[cell] = failure
         return cell.value if cell.changed_at >= 0 else otherwise(*cell.names), None
 
+    def _link(self, cell: Cell, before: Collection[Cell], reads: dict[Cell, None]) -> None:
+        """Keep what a run read instead of what was read before it, and tell those who reads them."""
+        cell.reads = tuple(reads)
+        if before:
+            self._unlink(cell, [read for read in before if read not in reads])
+        known = frozenset(before)
+        for read in reads:
+            if read in known:
+                continue
+            readers = read.readers
+            if isinstance(readers, dict):
+                readers[cell] = None
+            elif len(readers) < FEW:
+                read.readers = (*readers, cell)
+            else:
+                read.readers = dict.fromkeys((*readers, cell))
+
     def _unlink(self, cell: Cell, reads: Iterable[Cell]) -> None:
         for read in reads:
-            read.readers.pop(cell, None)
+            readers = read.readers
+            if isinstance(readers, dict):
+                readers.pop(cell, None)
+            else:
+                read.readers = tuple([each for each in readers if each is not cell])
             if not read.readers:
                 self._unread[read] = None
 

@@ -3,6 +3,7 @@
 import gc
 from collections.abc import Callable
 from contextlib import suppress
+from sys import getsizeof
 from weakref import ref
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from msgspec import Struct
 
-from translator.memo import Cell, Memory, Rows, Table, query, steady
+from translator.memo import FEW, Cell, Memory, Rows, Table, query, steady
 
 INPUTS = 4
 
@@ -280,6 +281,27 @@ def test_a_row_that_something_else_reads_outlives_its_table() -> None:
     wide.keep(frozenset(), sheet)
     sheet.memory.sweep()
     assert len(sheet.memory) == 0
+
+
+@pytest.mark.parametrize("many", [1, FEW, FEW + 1, 3 * FEW])
+def test_all_readers_hear_of_a_change_however_many_and_are_forgotten(many: int) -> None:
+    sheet = Sheet((1,), (Add((0,)),) * many)
+    table, everyone = table_of(sheet), frozenset(range(1, many + 1))
+    table.keep(everyone, sheet)
+    sheet.put(0, 2)
+    assert dict(table.keep(everyone, sheet).values) == dict.fromkeys(everyone, 2)
+    for kept in (frozenset({1}), frozenset[int]()):
+        table.keep(kept, sheet)
+        sheet.memory.sweep()
+        assert len(sheet.memory) == 2 * len(kept)
+
+
+def test_who_reads_a_result_takes_less_than_a_table_where_they_are_few() -> None:
+    sheet = Sheet((1,), (Add((0,)),))
+    assert cell(sheet, 1) == 1
+    read = sheet.memory.cell(cell, (0,))
+    assert list(read.readers) == [sheet.memory.cell(cell, (1,))]
+    assert getsizeof(read.readers) < getsizeof({read: None}) / 3
 
 
 def test_a_row_has_one_table() -> None:
