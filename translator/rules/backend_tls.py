@@ -128,11 +128,18 @@ def _targets(policy: BackendTLSPolicy) -> list[Target]:
 POLICIES_BY_TARGET = Index(BackendTLSPolicy, _targets)
 
 
-@query
 def holder(world: World, target: Target) -> Name | None:
-    """Return the policy that goes before all others with exactly this target: found once for all of them."""
-    rivals = world.where(POLICIES_BY_TARGET, target)
-    return name_of(min(rivals, key=age)) if rivals else None
+    """Return the policy that goes before all others with exactly this target."""
+    rivals = world.names_where(POLICIES_BY_TARGET, target)
+    if len(rivals) > 1:
+        return _eldest(world, target)
+    return rivals[0] if rivals else None
+
+
+@query
+def _eldest(world: World, target: Target) -> Name:
+    """Return the one of several policies that came first: found once for all of them."""
+    return name_of(min(world.where(POLICIES_BY_TARGET, target), key=age))
 
 
 @query
@@ -170,7 +177,6 @@ def read(world: World, wording: Wording, bundle: str) -> Verdict[UpstreamTls | R
     return Verdict(asked, (holds("Accepted", message=warnings), resolved))
 
 
-@query
 def trust_bundle(world: World, policy: Name) -> str:
     """Return the PEM certificates a policy trusts."""
     return trusted(world, of_policy(world.must(BackendTLSPolicy, policy)))

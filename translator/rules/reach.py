@@ -72,7 +72,6 @@ NOBODY: frozenset[Name] = frozenset()
 ROUTES_BY_TARGET = {kind: Index(struct, targets) for kind, struct in ROUTES.items() if kind != "UDPRoute"}
 
 
-@query
 def gateways_to(world: World, port: ServicePort) -> tuple[Name, ...]:
     """Return the Gateways of ours whose attached routes originate connections to a port, by name."""
     return tuple(sorted((_led_to.at(world, port, port.owner) or NOBODY) | telling(world, port)))

@@ -112,7 +112,6 @@ def judge(world: World, x_backend: Name) -> Verdict[Own | Refused | None]:
     return Verdict(Own(asked, shown), conditions)
 
 
-@query
 def trust_bundle(world: World, x_backend: Name) -> str:
     """Return the PEM certificates that an XBackend trusts."""
     wording = of_x_backend(world.must(XBackend, x_backend))

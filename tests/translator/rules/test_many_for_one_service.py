@@ -4,9 +4,12 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
+from tests.golden import FOLDER, objects
 from tests.poison.effort import grows_no_faster
 from tests.translator.rules.changing import V1, changed, thing
-from translator.objects.kinds import Object
+from translator.objects.kinds import Object, name_of
+from translator.translate import INDEXES, translate
+from translator.world import World
 
 FEW = 40  # ports, of which four times as many are tried
 
@@ -48,6 +51,19 @@ def rivals(many: int) -> list[Object]:
 
 
 WORLDS = (many_routes, policies_of_ports, rivals)
+
+
+def asked(given: Iterable[Object]) -> set[str]:
+    """Name the queries that a world is translated by."""
+    world = World(INDEXES)
+    for each in (*objects(FOLDER / "background.yaml"), service([1]), *given):
+        world.put(type(each), name_of(each), each)
+    translate(world)
+    return {question for question, runs in world.memory.runs.items() if runs}
+
+
+def test_who_came_first_is_asked_only_where_several_want_the_same() -> None:
+    assert asked(rivals(2)) - asked(rivals(1)) == {"_eldest"}
 
 
 def other_port(_many: int) -> Object:
