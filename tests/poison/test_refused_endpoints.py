@@ -37,9 +37,9 @@ from translator.rules import endpoints
 
 good = endpoints._ready
 
-def failing(one, port):
+def failing(one):
     more = 65_536 if "planted" in one.metadata.labels else 0
-    return (each._replace(port=each.port + more) for each in good(one, port))
+    return ((name, each._replace(port=each.port + more)) for name, each in good(one))
 
 endpoints._ready = failing
 """

@@ -36,6 +36,13 @@ def owners(one: EndpointSlice) -> list[Ref]:
     return [Ref(kind, Name(one.metadata.namespace, name)) for kind, name in found if name]
 
 
+class Stand(NamedTuple):
+    """Ready addresses of one slice, and the number at which they take the traffic of a port."""
+
+    addresses: tuple[str, ...]
+    port: int
+
+
 class Selection(NamedTuple):
     """Labels that select pods of a namespace."""
 
@@ -53,28 +60,22 @@ SLICES_BY_OWNER = Index(EndpointSlice, owners)
 SERVICES_BY_SELECTION = Index(Service, _selection)
 
 
-@query
 def endpoints(world: World, port: ServicePort) -> tuple[Endpoint, ...]:
     """Return the ready addresses behind a port, sorted, each once."""
     if port.kind == "XBackend":
-        return tuple(
-            sorted({each for name in selecting(world, port.service) for each in _at(world, name, port)})
-        )
+        selected = _selected_by(world, port.service)
+        return tuple([Endpoint(each, port.port) for each in _pods(world, selected)]) if selected else ()
     written = service_port(world, port)
     if written is None:
         return ()
-    slices = world.where(SLICES_BY_OWNER, port.owner)
-    return tuple(sorted({each for one in slices for each in _ready(one, written)}))
+    stands = _stands(world, port.owner).get((written.name, written.protocol), ())
+    return tuple(sorted({Endpoint(address, each.port) for each in stands for address in each.addresses}))
 
 
-@query
 def selecting(world: World, x_backend: Name) -> tuple[Name, ...]:
     """Return the Services that select the pods of an XBackend, and no others."""
-    found = world.get(XBackend, x_backend)
-    if found is None or found.spec.endpoint_selector is None:
-        return ()
-    labels = frozenset(found.spec.endpoint_selector.match_labels.items())
-    return world.names_where(SERVICES_BY_SELECTION, Selection(x_backend.namespace, labels))
+    selected = _selected_by(world, x_backend)
+    return world.names_where(SERVICES_BY_SELECTION, selected) if selected else ()
 
 
 def service_port(world: World, port: ServicePort) -> service.ServicePort | None:
@@ -83,19 +84,38 @@ def service_port(world: World, port: ServicePort) -> service.ServicePort | None:
     return found[0] if found else None
 
 
-def _at(world: World, service: Name, port: ServicePort) -> Iterator[Endpoint]:
-    """Name the pods behind a Service, whatever its own ports are."""
-    for one in world.where(SLICES_BY_OWNER, Ref(SERVICE, service)):
-        yield from (Endpoint(address, port.port) for address in ready_addresses(one))
+def _selected_by(world: World, x_backend: Name) -> Selection | None:
+    """Return the pods that an XBackend selects, if it does."""
+    found = world.get(XBackend, x_backend)
+    if found is None or found.spec.endpoint_selector is None:
+        return None
+    return Selection(x_backend.namespace, frozenset(found.spec.endpoint_selector.match_labels.items()))
 
 
-def _ready(one: EndpointSlice, port: service.ServicePort) -> Iterator[Endpoint]:
-    """Name a slice's endpoints that take traffic at a Service port."""
-    numbers = [
-        p.port for p in one.ports or () if (p.name, p.protocol) == (port.name, port.protocol) and p.port
-    ]
-    for address in ready_addresses(one):
-        yield from (Endpoint(address, number) for number in numbers)
+@query
+def _pods(world: World, selected: Selection) -> tuple[str, ...]:
+    """Return the ready addresses of pods, whatever Services' ports are: found once for all XBackends."""
+    owners = [Ref(SERVICE, name) for name in world.names_where(SERVICES_BY_SELECTION, selected)]
+    slices = (one for owner in owners for one in world.where(SLICES_BY_OWNER, owner))
+    return tuple(sorted({address for one in slices for address in ready_addresses(one)}))
+
+
+@query
+def _stands(world: World, owner: Ref) -> dict[tuple[str, str], tuple[Stand, ...]]:
+    """Return what is ready by the name and the protocol of a port: slices are read once for all ports."""
+    found: dict[tuple[str, str], list[Stand]] = {}
+    for one in world.where(SLICES_BY_OWNER, owner):
+        for port, stand in _ready(one):
+            found.setdefault(port, []).append(stand)
+    return {port: tuple(stands) for port, stands in found.items()}
+
+
+def _ready(one: EndpointSlice) -> Iterator[tuple[tuple[str, str], Stand]]:
+    """Name what is ready in a slice at each port."""
+    addresses = tuple(ready_addresses(one))
+    for each in one.ports or ():
+        if each.port:
+            yield (each.name, each.protocol), Stand(addresses, each.port)
 
 
 def ready_addresses(one: EndpointSlice) -> Iterator[str]:
