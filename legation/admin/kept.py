@@ -3,7 +3,7 @@
 An answer about the world is made between two batches, which wait for it. So one answer is made at a time,
 none twice of the same state, and one that took long is kept for longer: however many pages are open, they
 cost the batches no more than a small part of their time. Whatever is asked, batches have at least as long to
-themselves after an answer as it took.
+themselves after an answer as it took. What is never out of date is shared by all who ask before it is begun.
 """
 
 import asyncio
@@ -31,6 +31,7 @@ class _Kept(NamedTuple):
     answer: Answer
     state: object
     until: float
+    begun: float
 
 
 class Kept:
@@ -59,18 +60,30 @@ class Kept:
             if known is not None and (known.state == state or monotonic() < known.until):
                 self._kept.move_to_end(asked)
                 return known.answer
-            await asyncio.sleep(self._free_at - monotonic())
-            begun = monotonic()
-            try:
-                body = await make()
-            finally:
-                ended = monotonic()
-                self._free_at = ended + (ended - begun)
-            rest = min(self._rest * (ended - begun), self._longest)
-            made = Answer(body, f'"{xxhash.xxh3_64_hexdigest(body)}"')
-            self._let_go(asked, state, ended)
-            self._keep(asked, _Kept(made, state, ended + rest))
-            return made
+            return await self._made(asked, state, make)
+
+    async def newest(self, asked: str, make: Callable[[], Awaitable[bytes]]) -> Answer:
+        """Return what began to be made after it was asked for: for all who ask meanwhile it is made once."""
+        came = monotonic()
+        async with self._is_making:
+            known = self._kept.get(asked)
+            if known is not None and known.begun >= came:
+                return known.answer
+            return await self._made(asked, object(), make)
+
+    async def _made(self, asked: str, state: object, make: Callable[[], Awaitable[bytes]]) -> Answer:
+        await asyncio.sleep(self._free_at - monotonic())
+        begun = monotonic()
+        try:
+            body = await make()
+        finally:
+            ended = monotonic()
+            self._free_at = ended + (ended - begun)
+        rest = min(self._rest * (ended - begun), self._longest)
+        made = Answer(body, f'"{xxhash.xxh3_64_hexdigest(body)}"')
+        self._let_go(asked, state, ended)
+        self._keep(asked, _Kept(made, state, ended + rest, begun))
+        return made
 
     def _let_go(self, asked: str, state: object, now: float) -> None:
         """Make room: what nobody would be answered holds on to a state that is gone."""

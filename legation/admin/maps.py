@@ -133,10 +133,11 @@ class Maps:
         )
 
     async def _now(self, request: web.Request) -> web.Response:
-        standing, found = self._standing, in_order(self._standing.found())
+        standing, told = self._standing, self._standing.found()
         ready, statuses = standing.ready, standing.outcome.statuses
 
         def now(world: World) -> bytes:
+            found = in_order(told)
             known = (each for each in summaries(world) if _gateway_ref(each.name) in statuses)
             gateways = tuple(_gateway_now(standing, each) for each in known)
             left_out = max(0, len(found) - MOST_FINDINGS)
@@ -177,8 +178,7 @@ class Maps:
 
         async def make() -> bytes:
             parts = [await self._ask(partial(_advice, title)) for title in ASKED]  # changes pass in between
-            advised = (each for part in parts for each in read_findings(part or b"[]"))
-            return msgspec.json.encode(in_order((*told, *advised)))
+            return await aside(partial(_findings, told, parts))
 
         return _answered(request, await self._advised.answer(request.path, state, make))
 
@@ -232,6 +232,11 @@ def _named(request: web.Request) -> Name:
 
 def _encoded(found: Struct | tuple[Struct, ...] | None) -> bytes | None:
     return None if found is None else msgspec.json.encode(found)
+
+
+def _findings(told: Iterable[Finding], parts: Iterable[bytes | None]) -> bytes:
+    advised = (each for part in parts for each in read_findings(part or b"[]"))
+    return msgspec.json.encode(in_order((*told, *advised)))
 
 
 def _soonest(found: Trusted) -> tuple[bool, bool, datetime, str]:

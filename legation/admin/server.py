@@ -13,6 +13,7 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from legation.addresses import HostPort
 from legation.admin.gauges import StandingGauges
+from legation.admin.kept import Kept
 from legation.admin.maps import Ask, Count, Maps, Question
 from legation.admin.metrics import Telemetry, exposition, taken_down
 from legation.admin.page import POLICY, Page
@@ -75,6 +76,7 @@ class AdminPort:
         self._page = Page()
         self._maps = Maps(standing, ask, count)
         self._tools = Tools(standing, ask)
+        self._statuses, self._expositions = Kept(), Kept()  # apart: who is counted may answer late
         self._gauges = StandingGauges(standing)
         telemetry.registry.register(self._gauges)
 
@@ -125,15 +127,21 @@ class AdminPort:
         text = f"nothing was translated yet; not read: {lacks}\n" if lacks else "nothing was read yet\n"
         return web.Response(status=HTTPStatus.SERVICE_UNAVAILABLE, text=text)
 
-    async def _metrics(self, _: web.Request) -> web.Response:
-        await aside(self._gauges.look)
-        body = await aside(partial(exposition, taken_down(self._telemetry.registry)))
-        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+    async def _metrics(self, request: web.Request) -> web.Response:
+        async def make() -> bytes:
+            await aside(self._gauges.look)
+            return await aside(partial(exposition, taken_down(self._telemetry.registry)))
 
-    async def _status(self, _: web.Request) -> web.Response:
-        counters, connected = await self._count(), await self._standing.connected()
-        body = await aside(partial(_written, self._standing.still(), counters, connected))
-        return web.Response(body=body, content_type="application/json")
+        answer = await self._expositions.newest(request.path, make)
+        return web.Response(body=answer.body, headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    async def _status(self, request: web.Request) -> web.Response:
+        async def make() -> bytes:
+            counters, connected = await self._count(), await self._standing.connected()
+            return await aside(partial(_written, self._standing.still(), counters, connected))
+
+        answer = await self._statuses.newest(request.path, make)
+        return web.Response(body=answer.body, content_type="application/json")
 
 
 def _written(standing: Standing, counters: Counters, connected: Sequence[Connected]) -> bytes:

@@ -1,5 +1,6 @@
 """The admin port: what it answers, and to whom."""
 
+import asyncio
 import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -12,13 +13,13 @@ from aiohttp import web
 from legation.addresses import HostPort
 from legation.admin import server
 from legation.admin.metrics import Telemetry
-from legation.admin.server import AdminPort, answering
+from legation.admin.server import AdminPort, Handler, answering
 from legation.answers import FROM_NO_PAGE
 from legation.change import Stated
 from legation.contact import Stale
 from legation.folder import Folder, read
 from legation.manifests import Place, Problem
-from legation.standing import Standing, read_overview
+from legation.standing import NOTHING_COUNTED, Counters, Standing, read_overview
 from legation.workbench import Workbench
 from tests.legation.manifest_texts import LEGATION_CLASS, gateway, route, together
 from tests.looking import eventually
@@ -40,6 +41,18 @@ def standing_of(text: str | None) -> Standing:
         here = Stated(BINDING, Binding("127.0.0.1", is_exclusive=True))
         standing.take(Workbench().work((here, *folder.changes())))
     return standing
+
+
+@asynccontextmanager
+async def serving(app: web.Application) -> AsyncIterator[int]:
+    """Answer while the block runs; yield the port's number."""
+    runner = web.AppRunner(app)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()
 
 
 class Client:
@@ -93,6 +106,34 @@ async def test_the_status_is_what_the_commands_read() -> None:
     assert [(each.name, each.bound) for each in overview.gateways] == [("infra/edge", ("127.0.0.1:80",))]
     assert [(each.kind, each.name) for each in overview.routes] == [("HTTPRoute", "shop/store")]
     assert [each.object for each in overview.findings] == ["HTTPRoute shop/store"]
+
+
+async def test_a_status_is_made_once_for_all_who_ask_while_another_is_made() -> None:
+    many, made, came, everybody = 20, list[int](), list[web.Request](), asyncio.Event()
+
+    async def count() -> Counters:
+        made.append(len(came))
+        await everybody.wait()
+        return NOTHING_COUNTED
+
+    @web.middleware
+    async def counting(request: web.Request, handler: Handler) -> web.StreamResponse:
+        came.append(request)
+        if len(came) == many:
+            everybody.set()
+        return await handler(request)
+
+    port = AdminPort(standing_of(SHOP), Telemetry(), frozenset(), count)
+    app = port.app()
+    app.middlewares.append(counting)
+    async with serving(app) as number, aiohttp.ClientSession() as session:
+        client = Client(session, number)
+        answers = await asyncio.gather(*[client.get("/api/v1/status") for _ in range(many)])
+        assert {status for status, _ in answers} == {200}
+        before = len(made)
+        assert before <= 2  # one that had begun before others asked, and one for all of those
+        assert (await client.get("/api/v1/status"))[0] == 200
+    assert len(made) == before + 1
 
 
 @pytest.mark.parametrize(
