@@ -108,6 +108,11 @@ class Results(dict[Names, "Cell"]):
         self.is_plain = self.rank is None and self.otherwise is None
         self.runs = 0
 
+    def __missing__(self, names: Names) -> "Cell":
+        """Begin with names that were not asked for before."""
+        made = self[names] = Cell(self, names)
+        return made
+
 
 class Questions(dict[Callable[..., Any], Results]):
     """Results by query, of every query that was ever asked."""
@@ -158,7 +163,7 @@ class Memory:
         """Begin with nothing remembered."""
         self._faults: dict[Cell, Exception] = {}  # steady queries that fail now
         self._asked = Questions()
-        self._running: list[Cell] = []
+        self._reads: dict[Cell, None] | None = None  # of the query that runs, if one does
         self._unread: dict[Cell, None] = {}
         self._held: dict[int, list[Cell]] = {}  # stale keyed results, by rank
         self._revision = 0
@@ -179,18 +184,15 @@ class Memory:
     @property
     def is_asked(self) -> bool:
         """Say whether a query runs."""
-        return bool(self._running)
+        return self._reads is not None
 
     def recall(self, question: Callable[..., Any], world: Remembers, names: Names) -> Any:
         """Return the result for these names, computed anew only where something it read has changed."""
-        running = self._running
-        if self._held and not running:
+        if (reads := self._reads) is None and self._held:
             self.settle(world)
-        asked = self._asked[question]
-        if (cell := asked.get(names)) is None:
-            cell = asked[names] = Cell(asked, names)
-        if running:
-            running[-1].reads[cell] = None  # type: ignore[index]  # a dict while it runs
+        cell = self._asked[question][names]
+        if reads is not None:
+            reads[cell] = None
         elif not cell.readers:  # asked for from outside: nothing says that it will be asked for again
             self._unread[cell] = None
         if cell.stale:
@@ -201,10 +203,7 @@ class Memory:
 
     def cell(self, question: Callable[..., Any], names: Names) -> Cell:
         """Return the place where this result is kept, made on the first question."""
-        asked = self._asked[question]
-        if (cell := asked.get(names)) is None:
-            cell = asked[names] = Cell(asked, names)
-        return cell
+        return self._asked[question][names]
 
     def knows(self, question: Callable[..., Any], *names: Any) -> bool:
         """Say whether a result is kept."""
@@ -212,7 +211,7 @@ class Memory:
 
     def touch(self, question: Callable[..., Any], *names: Any) -> None:
         """Say that an input may have changed: it and all that was made from it turn stale."""
-        assert not self._running, "nothing is put while a query runs"
+        assert self._reads is None, "nothing is put while a query runs"
         if (cell := self._asked[question].get(names)) is None:
             return
         self._revision += 1
@@ -290,17 +289,16 @@ class Memory:
         """Run the function, noting what it reads."""
         asked, before = cell.asked, cell.reads
         reads: dict[Cell, None] = {}
-        cell.reads = reads
         cell.running = True
         cell.verified_at = -1  # should this run be interrupted, the next question begins it again
         failure: Exception | None = None
-        self._running.append(cell)
+        outer, self._reads = self._reads, reads
         try:
             value = asked.question.__wrapped__(world, *cell.names)  # type: ignore[attr-defined]  # put there by wraps
         except Exception as bug:  # noqa: BLE001  # kept as this cell's result: raised again for every reader
             value, failure = None, bug
         finally:
-            self._running.pop()
+            self._reads = outer
             cell.running = False
             self._link(cell, before, reads)
         asked.runs += 1
@@ -334,14 +332,15 @@ class Memory:
     def _link(self, cell: Cell, before: Collection[Cell], reads: dict[Cell, None]) -> None:
         """Keep what a run read instead of what was read before it, and tell those who reads them."""
         cell.reads = tuple(reads)
+        came: Iterable[Cell] = reads
         if before:
             self._unlink(cell, [read for read in before if read not in reads])
-        known = frozenset(before)
-        for read in reads:
-            if read in known:
-                continue
-            readers = read.readers
-            if isinstance(readers, dict):
+            known = frozenset(before)
+            came = [read for read in reads if read not in known]
+        for read in came:
+            if not (readers := read.readers):
+                read.readers = (cell,)
+            elif isinstance(readers, dict):
                 readers[cell] = None
             elif len(readers) < FEW:
                 read.readers = (*readers, cell)
