@@ -96,8 +96,9 @@ def virtual_host(world: World, table: Table, hostname: str) -> Part:
     """Build one virtual host, its routes in the order in which requests try them."""
     seen, found = Seen(_by_clients(world, table), hostname), tables.virtual_host(world, table, hostname)
     shared = () if found.wide is None else _placed(seen, _shared(world, table, found.wide), found.but)
-    last = [_built(seen, found.last)] if found.last else []
-    built = [_built(seen, found.own), *shared, *last]
+    if not found.last:  # nobody is asked
+        return _joined(hostname, [_built(seen, found.own), *shared], ())
+    built = [_built(seen, found.own), *shared, _built(seen, found.last)]
     return _joined(hostname, built, tables.asked(world, table, hostname))
 
 

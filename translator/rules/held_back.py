@@ -30,8 +30,8 @@ def place(ref: Ref) -> Name:
 
 
 def held_back(world: World, ref: Ref) -> HeldBack | None:
-    """Return why an object is held back, if it is."""
-    return world.get(HeldBack, place(ref))
+    """Return why an object is held back, if it is; as long as none ever was, nobody is asked for by name."""
+    return world.get(HeldBack, place(ref)) if world.has_seen(HeldBack) else None
 
 
 def stated(world: World, route: Ref) -> HttpRoute:

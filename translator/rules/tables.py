@@ -80,6 +80,9 @@ MISDIRECTED = Entry(
 UNROUTED = Entry(HttpMatch(PathPrefix("/")), HttpRule(Fail(404, "no route takes it")), "unrouted")
 
 
+NOBODY: frozenset[Ref] = frozenset()
+
+
 class Placed(NamedTuple):
     """A route at a hostname, with the name that the route itself had written."""
 
@@ -146,7 +149,7 @@ def virtual_host(world: World, table: Table, hostname: str) -> Answers:
     if slot is not None and _is_foreign(listeners.judge(world, slot), table):
         return Answers((MISDIRECTED,))
     placed, wide = _placed.at(world, hostname, table) or (), _above(world, table, hostname)
-    but = shares(world, table, wide).intersection(each.route for each in placed)
+    but = shares(world, table, wide).intersection(each.route for each in placed) if wide else NOBODY
     last = (UNROUTED,) if asked(world, table, hostname) else ()
     return Answers(_in_order(world, placed), wide, but, last)
 
@@ -262,17 +265,18 @@ def repeated(world: World, table: Table, wide: str) -> tuple[Entry, ...]:
 def shares(world: World, table: Table, wide: str | None) -> frozenset[Ref]:
     """Return the routes whose answers all hosts under a wide name share; where there is none, none do."""
     if wide is None:
-        return frozenset()
+        return NOBODY
     return spread(world, table, wide) | shares(world, table, _above(world, table, wide))
 
 
 def _above(world: World, table: Table, hostname: str) -> str | None:
     """Return the next wider name of the same listener at which there are routes."""
-    slot = owner(world, table.gateway, table.port, hostname)
-    for name in islice(wider(hostname), 1, None):
-        if _placed.at(world, name, table) and owner(world, table.gateway, table.port, name) == slot:
-            return name
-    return None
+    names = [name for name in islice(wider(hostname), 1, None) if _placed.at(world, name, table)]
+    if not names:  # almost always
+        return None
+    gateway, port, _ = table
+    slot = owner(world, gateway, port, hostname)
+    return next((name for name in names if owner(world, gateway, port, name) == slot), None)
 
 
 def _in_order(world: World, here: Iterable[Placed]) -> tuple[Entry, ...]:
