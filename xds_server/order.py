@@ -150,6 +150,19 @@ class Moment:
         self._order.leaving[key] = Leaving(waits.since, free_since)
         return self._reached(free_since + (patience.grace if type_url == CDS else 0))
 
+    def overtake(self, session: Session) -> None:
+        """Have the next full set of clusters not wait for an answer that waits for secrets which are gone.
+
+        While a cluster is cold Envoy answers nothing, and with state of the world nobody can tell it that
+        a secret is not there: it would help itself after 15 s, and routes wait for no more than 10.
+        """
+        if session.type_url != CDS or (flight := session.flight) is None:
+            return
+        secrets = {secret for entry in session.outdated(self._snapshot) for secret in entry.resource.secrets}
+        had = {entry.name for entry in self._order.sessions[SDS].perhaps_held()} if secrets else set()
+        if any(self._snapshot.find(SDS, secret) is None for secret in secrets - had):
+            session.take_back(flight)
+
     def stand_in(self, type_url: str, name: str) -> Entry | None:
         """No endpoints, for a cluster that left the offer and that the client still waits to see warm."""
         if type_url != EDS:

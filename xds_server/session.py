@@ -221,6 +221,21 @@ class Session:
         if self.subscription.wants(name):
             self._pending.add(name)
 
+    def outdated(self, snapshot: Snapshot) -> list[Entry]:
+        """What is on its way, would not be sent any more, and can be taken back before it is answered."""
+        if self.flight is None or self._estranged or not self._deletes_by_absence:
+            return []
+        wanted = ((entry, self._wanted(name, snapshot)) for name, entry in self.flight.change.updates.items())
+        return [entry for entry, now in wanted if now is None or now.version != entry.version]
+
+    def take_back(self, flight: Flight) -> None:
+        """Wait no more for an answer, which may come late: the next full set replaces what is on its way."""
+        self.flight = None
+        for name in flight.change.removed:
+            self.held.pop(name, None)
+        self._suspects.update(flight.change.updates)
+        self._pending |= self.subscription.among(flight.change.updates)
+
     def plan(self, snapshot: Snapshot, gate: Gate) -> Change | None:
         """What the next response should bring, if there should be one."""
         change = self._news(snapshot, gate)

@@ -63,6 +63,7 @@ class Stream:
             return None
         moment = Moment(self._order, self.snapshot, now)
         for type_url, session in self.sessions.items():
+            moment.overtake(session)
             if session.flight is not None:
                 continue
             self._order.prune(session)

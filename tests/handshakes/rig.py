@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,7 +27,7 @@ from translator.verdict import Condition
 from translator.world import Fact, World
 from xds_server.hub import Hub
 from xds_server.order import Patience
-from xds_server.report import Rejected, Report
+from xds_server.report import Rejected, Report, Sent
 from xds_server.service import Address, Terms, serving
 from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Snapshot
 from xds_server.stream import Stream
@@ -61,6 +61,7 @@ class Rig:
         self._statuses: Mapping[Ref, Status] = {}
         self.hub = Hub(self._hear, patience=channel.patience)
         self._news = asyncio.Event()
+        self._next: dict[str, Callable[[], None]] = {}
         self._world = World(INDEXES)
         self._translator = Translator(self._world)
         self._publisher = Publisher()
@@ -86,13 +87,17 @@ class Rig:
 
     def apply(self, *manifests: Json) -> None:
         """Put objects, as one change."""
-        for each in manifests:
-            self._put(each)
-        self._publish()
+        self.change(manifests)
 
     def delete(self, *manifests: Json) -> None:
         """Take objects away, as one change."""
-        for each in manifests:
+        self.change((), manifests)
+
+    def change(self, put: Iterable[Json], gone: Iterable[Json] = ()) -> None:
+        """Put objects, and take others away, as one change."""
+        for each in put:
+            self._put(each)
+        for each in gone:
             kind, name = _identity(each)
             self._world.put(kind, name, None)
         self._publish()
@@ -101,6 +106,10 @@ class Rig:
         """Put a fact."""
         self._world.state(fact, value)
         self._publish()
+
+    def once_sent(self, type_url: str, change: Callable[[], None]) -> None:
+        """Make a change when the next response of a type is made, before Envoy can have read it."""
+        self._next[type_url] = change
 
     async def settled(self) -> None:
         """Wait until Envoy has taken all that is offered to it."""
@@ -127,6 +136,8 @@ class Rig:
     def _hear(self, report: Report) -> None:
         self.reports.append(report)
         self._news.set()
+        if isinstance(report, Sent) and (change := self._next.pop(report.type_url, None)):
+            change()
 
     def _holds_everything(self) -> bool:
         refused = [each for each in self.reports if isinstance(each, Rejected)]

@@ -7,7 +7,7 @@ import pytest
 from tests.xds_server.honest_envoy import GROUP, cluster, listener, plain, table
 from tests.xds_server.talk import GRACE, HOLD, Server, Talk, bodies, names
 from xds_server.memory import YOUNG
-from xds_server.messages import Response
+from xds_server.messages import Ask, Response
 from xds_server.report import Overdue
 from xds_server.snapshot import CDS, EDS, LDS, RDS, SDS, Entry, Resource, Snapshot, no_endpoints
 
@@ -878,3 +878,104 @@ def test_a_guessed_secret_is_absent_also_where_endpoints_have_its_name() -> None
     client = settled(Server(), {CDS: {"c": cluster("v1", "e")}, EDS: {"e": plain("here")}}, whole=False)
     [none] = client.change(SDS, ("e",))
     assert (none.type_url, none.entries, none.removed) == (SDS, (), ("e",))
+
+
+def proved(text: str, *secrets: str) -> Resource:
+    """A cluster that waits for secrets."""
+    return cluster(text, None, *secrets)
+
+
+FULL_SET_GOES_ON: dict[str, tuple[Offer, dict[str, str]]] = {
+    "replaced": ({CDS: {**ONE, "c+q": proved("v1", "q")}, SDS: {"q": plain("q")}}, {"c+q": "v1"}),
+    "changed": ({CDS: {**ONE, "c+p": proved("v2")}}, {"c+p": "v2"}),
+    "gone": ({CDS: {**ONE, "c2": proved("v1")}}, {"c2": "v1"}),
+}
+
+
+@pytest.mark.rule(27)
+@pytest.mark.rule(43)
+@pytest.mark.parametrize("then", FULL_SET_GOES_ON)
+def test_the_next_full_set_does_not_wait_for_a_cluster_that_is_cold_for_want_of_a_secret_that_is_gone(
+    then: str,
+) -> None:
+    offered, new = FULL_SET_GOES_ON[then]
+    way = {"way": table("v1", "c1")}
+    client = settled(Server(), {CDS: ONE, SDS: {}, RDS: way}, whole=True)
+    [made] = client.publish({CDS: {**ONE, "c+p": proved("v1", "p")}, SDS: {"p": plain("p")}, RDS: way})
+    [overtaking] = client.publish({**offered, RDS: {"way": table("v2", *new)}})
+    assert overtaking.type_url == CDS
+    assert {name: body.split()[0] for name, body in bodies(overtaking).items()} == {"c1": "v1", **new}
+    assert client.ack(made) == []
+    assert client.ack(overtaking)[-1].type_url == RDS
+
+
+@pytest.mark.rule(27)
+def test_a_cluster_that_the_next_full_set_takes_back_is_offered_again_if_it_comes_back() -> None:
+    first, proof = {CDS: ONE, SDS: {}}, {CDS: {**ONE, "c+p": proved("v1", "p")}, SDS: {"p": plain("p")}}
+    client = settled(Server(), first, whole=True)
+    [made] = client.publish(proof)
+    assert client.publish(first) == []
+    [again] = client.publish(proof)
+    assert bodies(again) == bodies(made)
+    assert client.ack(made) == client.ack(again) == []
+    assert client.seat.stream.holdings()[CDS].keys() == {"c1", "c+p"}
+
+
+@pytest.mark.rule(27)
+def test_what_went_in_a_full_set_that_another_overtakes_does_not_come_back() -> None:
+    client = settled(Server(), {CDS: TWO}, whole=True)
+    client.publish({CDS: ONE})
+    client.server.clock.now += GRACE
+    [gone] = client.publish({CDS: {**ONE, "c+p": proved("v1", "p")}, SDS: {"p": plain("p")}})
+    assert names(gone) == ["c+p", "c1"]
+    [overtaking] = client.publish({CDS: {**ONE, "c3": proved("v1")}})
+    assert names(overtaking) == ["c1", "c3"]
+
+
+@pytest.mark.rule(27)
+@BOTH
+@pytest.mark.parametrize("stays", ["cluster", "secret", "client's"])
+def test_clusters_wait_for_an_answer_that_no_lost_secret_holds_up(*, whole: bool, stays: str) -> None:
+    secrets = {} if stays == "cluster" else {"p": plain("p")}
+    client = settled(Server(), {CDS: ONE, SDS: secrets if stays == "client's" else {}}, whole=whole)
+    made, *_ = client.publish({CDS: {**ONE, "c+p": proved("v1", "p")}, SDS: secrets})
+    kept = {"c+p": proved("v1", "p")} if stays == "cluster" else {}
+    offered: Offer = {CDS: {**ONE, **kept, "c2": cluster("v1")}, SDS: secrets if stays == "secret" else {}}
+    assert CDS not in {response.type_url for response in client.publish(offered)}
+    assert names(client.ack(made)[0])[-1] == "c2"
+
+
+@pytest.mark.rule(27)
+def test_clusters_wait_where_a_client_can_be_told_that_a_secret_is_gone() -> None:
+    client = settled(Server(), {CDS: ONE, SDS: {}}, whole=False)
+    [_made] = client.publish({CDS: {**ONE, "c+p": proved("v1", "p")}, SDS: {"p": plain("p")}})
+    assert client.publish({CDS: {**ONE, "c2": cluster("v1")}}) == []
+    [none] = client.change(SDS, ("p",))
+    assert (none.type_url, none.removed) == (SDS, ("p",))
+
+
+@pytest.mark.rule(27)
+@pytest.mark.rule(37)
+def test_clusters_that_a_returning_client_is_left_are_waited_for_though_their_secrets_are_gone() -> None:
+    server = Server()
+    settled(server, {CDS: {"c+p": proved("v1", "p")}, SDS: {"p": plain("p")}}, whole=True).leave()
+    server.publish({CDS: ONE})
+    returned = server.connect(whole=True)
+    [left] = returned.ask(CDS, version="old")
+    assert names(left) == ["c+p", "c1"]
+    assert returned.publish({CDS: TWO}) == []
+
+
+@pytest.mark.rule(27)
+@pytest.mark.rule(66)
+def test_a_last_good_cluster_whose_secret_is_gone_is_sent_once_and_waited_for() -> None:
+    server = Server()
+    settled(server, {CDS: {"c": proved("v1", "p")}, SDS: {"p": plain("p")}}, whole=True).leave()
+    server.publish({CDS: {"c": proved("bad")}})
+    newcomer = server.connect(whole=True)
+    [bad] = newcomer.ask(CDS)
+    assert server.hub.receive(newcomer.seat, Ask(CDS, nonce=bad.nonce, error="no")) is None
+    good, then = server.hub.next(newcomer.seat), server.hub.next(newcomer.seat)
+    assert good is not None
+    assert bodies(good) == {"c": proved("v1", "p").body.decode()}
+    assert then is None
