@@ -48,7 +48,7 @@ class Order:
     def sent(self, type_url: str, change: Change) -> None:
         """Remember what a response obliges us to send after it, and end the waits it fulfils."""
         names = change.updates.keys() | change.removed
-        told = names - change.for_now
+        told = change.updates.keys() - change.for_now  # a removal that is refused goes on where it was
         self._end_waits(type_url, lambda name: name in told)
         if type_url == CDS:
             self.warming = {name: needs for name, needs in self.warming.items() if name not in names}

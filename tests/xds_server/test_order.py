@@ -329,6 +329,18 @@ def test_a_cluster_goes_at_last_even_from_under_a_route_that_will_not_change(*, 
     assert Overdue(client.seat.stream.envoy, CDS, "c1", HOLD + GRACE) in server.reports
 
 
+@pytest.mark.rule(23)
+@pytest.mark.rule(36)
+def test_a_cluster_that_went_in_a_refused_full_set_does_not_come_back() -> None:
+    client = settled(Server(), {CDS: TWO}, whole=True)
+    client.publish({CDS: ONE})
+    client.server.clock.now += GRACE
+    [gone] = client.publish({CDS: {**ONE, "bad": cluster("bad")}})
+    assert names(gone) == ["bad", "c1"]
+    [again] = client.nack(gone, "bad: no such cipher")
+    assert names(again) == ["c1"]
+
+
 @pytest.mark.rule(36)
 def test_the_endpoints_of_a_waiting_cluster_stay_with_it() -> None:
     old = {CDS: {"c1": cluster("v1", "e1")}, EDS: {"e1": plain("v1")}, RDS: {"way": table("v1", "c1")}}
