@@ -41,8 +41,7 @@ class Memory:
         self._note_emptied(snapshot, changed.get(EDS, ()), now)
         self._offered, self._now = snapshot, now
         for type_url, names in changed.items():
-            offered = snapshot.entries.get(type_url, {})
-            gone = {each for each in names if each not in offered and snapshot.find(type_url, each) is None}
+            gone = {each for each in names if snapshot.find(type_url, each) is None}
             for name in set(names) - gone if self._gone else ():
                 self._gone.drop((type_url, name))
             for name in gone:

@@ -247,7 +247,7 @@ class Session:
             self._recall(self._memory.left_behind(self.type_url, self._came_with))
         while self._groups:
             apart = self._compose(self._pending & self._groups.pop(0), snapshot, gate)
-            if apart.updates or apart.removed:
+            if apart.updates:
                 return apart
         change = self._compose(frozenset(self._pending), snapshot, gate)
         if self._first_full_set() and self._waiting(change, snapshot):
@@ -260,7 +260,7 @@ class Session:
         """The same for a client that may have anything of the full set in another version."""
         moot = change.removed | self._suspects.keys()
         kept = {name: each for name, each in self._known().items() if name not in moot}
-        for_now = change.for_now | (self._pending & kept.keys() - change.updates.keys())
+        for_now = change.for_now | (self._pending - change.updates.keys())
         return structs.replace(change, updates={**kept, **change.updates}, for_now=for_now)
 
     def launch(self, change: Change, nonce: str) -> Response:

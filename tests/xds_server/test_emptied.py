@@ -302,3 +302,14 @@ def test_endpoints_do_not_wait_for_what_was_refused_while_something_else_is_led_
     assert client.nack(refused, "'way' is wrong") == []
     [told, _] = client.publish({**emptied(RDS, "c2"), **tables("c2", "elsewhere")})
     assert bodies(told)["e1"] == NONE
+
+
+@pytest.mark.rule(37)
+def test_endpoints_are_emptied_once_a_returning_client_has_let_go_of_a_table_that_nobody_knows() -> None:
+    server = Server()
+    was = left(server, RDS, whole=False)
+    server.publish({CDS: SHARED, EDS: {"e1": NOBODY, "e2": plain("there")}})
+    client, _ = comes_back(server, was, CDS, EDS, LDS, whole=False)
+    gone, told = client.change(RDS, ("lost",), versions={"lost": "old"})
+    assert (gone.type_url, gone.removed) == (RDS, ("lost",))
+    assert bodies(told) == {"e1": NONE}

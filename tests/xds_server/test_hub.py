@@ -9,6 +9,7 @@ from tests.xds_server.talk import Server, bodies, names
 from xds_server.admission import Allowance, Limits, Node, Peer, Refusal, claimed_group
 from xds_server.hub import Hub
 from xds_server.memory import KEPT_AFTER_REMOVAL
+from xds_server.messages import Ask, DeltaAsk
 from xds_server.report import Accepted, Envoy
 from xds_server.snapshot import CDS, EDS, LDS, SDS, Entry, Snapshot
 
@@ -167,3 +168,39 @@ def test_an_allowance_fills_with_time_up_to_its_burst() -> None:
     assert [allowance.take(0.0) for _ in range(3)] == [True, True, False]
     assert [allowance.take(1.0) for _ in range(2)] == [True, False]
     assert [allowance.take(100.0) for _ in range(3)] == [True, True, False]
+
+
+@BOTH
+def test_an_answer_is_told_of_although_nothing_is_sent_after_it(*, whole: bool) -> None:
+    server = Server()
+    server.publish(V1)
+    client = server.connect(whole=whole)
+    [made] = client.want(CDS)
+    ask = Ask(CDS, nonce=made.nonce) if whole else DeltaAsk(CDS, nonce=made.nonce)
+    assert server.hub.receive(client.seat, ask) is None
+    client.leave()
+    assert [type(each) for each in server.reports] == [Accepted]
+
+
+def test_what_becomes_of_a_change_without_a_cause_is_not_followed() -> None:
+    server = Server()
+    client = server.connect(whole=False)
+    client.want(CDS)
+    assert server.hub.publish(GROUP, Snapshot.of(V1)) is False
+    assert server.hub.oldest() is None
+    client.take_all(client.hear())
+    assert {type(each) for each in server.reports} == {Accepted}
+
+
+@pytest.mark.rule(57)
+@BOTH
+def test_a_withdrawn_group_is_waited_for_without_a_time_at_which_to_look_again(*, whole: bool) -> None:
+    server = Server()
+    server.publish(V1)
+    client = server.connect(whole=whole)
+    client.take_all(client.want(CDS))
+    client.publish({})
+    assert client.seat.stream.wake_at is not None
+    server.hub.withdraw(GROUP)
+    assert client.hear() == []
+    assert client.seat.stream.wake_at is None

@@ -144,6 +144,20 @@ def test_a_route_that_changes_once_it_was_sent_waits_as_long_as_any_other(*, who
 
 
 @pytest.mark.rule(35)
+def test_a_wait_that_is_over_wakes_nobody_while_another_goes_on() -> None:
+    server, first = Server(), {"l1": listener("v1", None, "c1")}
+    server.publish({CDS: ONE, LDS: first})
+    client = server.connect(whole=True)
+    [_never_answered] = client.ask(CDS)
+    assert client.ask(LDS) == client.hear_after(1) == []
+    assert client.publish({CDS: TWO, LDS: {**first, "l2": listener("v1", None, "c2")}}) == []
+    assert client.hear_after(HOLD - 1) == []
+    assert client.seat.stream.wake_at == server.clock.now + 1
+    [both] = client.hear_after(1)
+    assert names(both) == ["l1", "l2"]
+
+
+@pytest.mark.rule(35)
 @BOTH
 def test_whoever_began_to_wait_first_is_looked_at_first(*, whole: bool) -> None:
     server, ways = Server(), {"r1": table("v1", "c1"), "r2": table("v1", "c1")}
@@ -281,6 +295,27 @@ def test_a_cluster_goes_some_time_after_the_last_route_to_it_was_replaced(*, who
     [gone] = client.hear_after(GRACE)
     assert names(gone) == (["c2"] if whole else [])
     assert gone.removed == (() if whole else ("c1",))
+
+
+@pytest.mark.rule(36)
+@BOTH
+@TRAFFIC
+def test_a_cluster_stays_while_a_route_to_it_is_on_its_way(*, whole: bool, kind: str) -> None:
+    first = offer(kind, "c1", clusters=TWO)
+    client = settled(Server(), first, whole=whole)
+    [led] = client.publish(offer(kind, "c2", clusters=TWO))
+    assert client.publish(offer(kind, "c1", clusters=ONE)) == client.hear_after(GRACE) == []
+    [back] = client.ack(led)
+    assert client.ack(back) == client.hear_after(GRACE - 1) == []
+    assert client.hear_after(1) != []
+
+
+@pytest.mark.rule(36)
+def test_a_cluster_stays_for_some_time_where_a_client_cannot_be_told_that_its_table_is_gone() -> None:
+    client = settled(Server(), {CDS: ONE, RDS: {"way": table("v1", "c1")}}, whole=True)
+    assert client.publish({CDS: {}, RDS: {}}) == client.hear_after(HOLD + GRACE - 1) == []
+    [gone] = client.hear_after(1)
+    assert (gone.type_url, names(gone)) == (CDS, [])
 
 
 @pytest.mark.rule(36)
@@ -898,9 +933,9 @@ def proved(text: str, *secrets: str) -> Resource:
 
 
 FULL_SET_GOES_ON: dict[str, tuple[Offer, dict[str, str]]] = {
-    "replaced": ({CDS: {**ONE, "c+q": proved("v1", "q")}, SDS: {"q": plain("q")}}, {"c+q": "v1"}),
-    "changed": ({CDS: {**ONE, "c+p": proved("v2")}}, {"c+p": "v2"}),
-    "gone": ({CDS: {**ONE, "c2": proved("v1")}}, {"c2": "v1"}),
+    "replaced": ({CDS: {**TWO, "c+q": proved("v1", "q")}, SDS: {"q": plain("q")}}, {"c+q": "v1"}),
+    "changed": ({CDS: {**TWO, "c+p": proved("v2")}}, {"c+p": "v2"}),
+    "gone": ({CDS: {**TWO, "c3": proved("v1")}}, {"c3": "v1"}),
 }
 
 
@@ -913,12 +948,15 @@ def test_the_next_full_set_does_not_wait_for_a_cluster_that_is_cold_for_want_of_
     offered, new = FULL_SET_GOES_ON[then]
     way = {"way": table("v1", "c1")}
     client = settled(Server(), {CDS: ONE, SDS: {}, RDS: way}, whole=True)
-    [made] = client.publish({CDS: {**ONE, "c+p": proved("v1", "p")}, SDS: {"p": plain("p")}, RDS: way})
+    [made] = client.publish({CDS: {**TWO, "c+p": proved("v1", "p")}, SDS: {"p": plain("p")}, RDS: way})
     [overtaking] = client.publish({**offered, RDS: {"way": table("v2", *new)}})
     assert overtaking.type_url == CDS
-    assert {name: body.split()[0] for name, body in bodies(overtaking).items()} == {"c1": "v1", **new}
+    said_anew = {name: body.split()[0] for name, body in bodies(overtaking).items()}
+    assert said_anew == {"c1": "v1", "c2": "v1", **new}
     assert client.ack(made) == []
-    assert client.ack(overtaking)[-1].type_url == RDS
+    [led] = client.ack(overtaking)
+    assert led.type_url == RDS
+    assert client.take_all([led])[1:] == client.hear_after(HOLD + GRACE) == []
 
 
 @pytest.mark.rule(27)

@@ -519,3 +519,43 @@ def test_a_returning_client_that_refused_the_only_listener_is_told_that_the_othe
     [all_] = client.want(LDS, version="old")
     [none] = client.nack(all_, "no")
     assert none.entries == ()
+
+
+@pytest.mark.rule(21)
+@BOTH
+def test_a_version_that_was_refused_is_offered_again_once_another_was_taken(*, whole: bool) -> None:
+    server = Server()
+    server.publish({CDS: {"a": plain("v1")}})
+    client = server.connect(whole=whole)
+    client.take_all(client.want(CDS))
+    for _ in range(2):
+        [refused] = client.publish({CDS: {"a": plain("v2")}})
+        assert bodies(refused) == {"a": "v2"}
+        client.nack(refused, "no")
+        client.take_all(client.publish({CDS: {"a": plain("v3")}}))
+
+
+@pytest.mark.rule(23)
+def test_what_a_refused_response_may_have_brought_is_taken_back_though_others_are_answered_before() -> None:
+    server, first = Server(), {RDS: {name: plain("v1") for name in "ab"}}
+    server.publish(first)
+    client = server.connect(whole=False)
+    client.take_all(client.want(RDS, *"ab"))
+    [both] = client.publish({RDS: {name: plain("v2") for name in "ab"}})
+    server.publish(first)
+    heard = client.take_all(client.nack(both, "nobody is named"))
+    assert [bodies(each) for each in heard] == [{"a": "v1"}, {"b": "v1"}]
+
+
+@pytest.mark.rule(21)
+@BOTH
+def test_what_was_refused_on_its_own_is_not_taken_back(*, whole: bool) -> None:
+    server = Server()
+    server.publish({RDS: {name: plain("v1") for name in "ab"}})
+    client = server.connect(whole=whole)
+    client.take_all(client.want(RDS, *"ab"))
+    [both] = client.publish({RDS: {name: plain("v2") for name in "ab"}})
+    [first] = client.nack(both, "nobody is named")
+    [second] = client.nack(first, "nobody is named")
+    assert bodies(second)["b"] == "v2"
+    assert client.ack(second) == []

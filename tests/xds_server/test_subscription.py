@@ -63,6 +63,10 @@ def test_a_delta_client_may_drop_everything_and_keep_a_name() -> None:
     assert client.change(CDS, unsubscribe=("*",), nonce=all_.nonce) == []
     [only] = client.publish({CDS: {name: plain("new") for name in "abc"}})
     assert bodies(only) == {"a": "new"}
+    assert client.ack(only) == []
+    assert client.publish({}) == []
+    [gone] = client.hear_after(GRACE)
+    assert gone.removed == ("a",)
 
 
 @pytest.mark.rule(3)
