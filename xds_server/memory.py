@@ -41,11 +41,11 @@ class Memory:
         self._note_emptied(snapshot, changed.get(EDS, ()), now)
         self._offered, self._now = snapshot, now
         for type_url, names in changed.items():
-            gone = {each for each in names if snapshot.find(type_url, each) is None}
-            for name in set(names) - gone if self._gone else ():
-                self._gone.drop((type_url, name))
-            for name in gone:
-                self._gone.note((type_url, name), None, now)
+            for name in names:
+                if snapshot.find(type_url, name) is None:
+                    self._gone.note((type_url, name), None, now)
+                else:
+                    self._gone.drop((type_url, name))
         for key in self._gone.forget(now):
             self._good.pop(key, None)
         self._missing.forget(now)

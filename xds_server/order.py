@@ -1,6 +1,7 @@
 """Make before break: what may be sent now, what waits for an answer, and what may be withdrawn."""
 
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from math import inf
 
@@ -73,8 +74,8 @@ class Order:
 
     def answered(self, type_url: str, verdict: Verdict) -> None:
         """A cluster is warm when its endpoints were taken after it; a refused one is not waited for."""
-        change = verdict.change
-        ended = verdict.culprits if verdict.error is not None else change.updates.keys() | change.removed
+        ended: AbstractSet[str]
+        ended = verdict.culprits if verdict.error is not None else verdict.change.updates.keys()
         if type_url == SDS and verdict.cured:
             for user in USED_BY[SDS]:
                 self.sessions[user].forgive()

@@ -225,7 +225,8 @@ class Session:
         """What is on its way, would not be sent any more, and can be taken back before it is answered."""
         if self.flight is None or self._estranged or not self._deletes_by_absence:
             return []
-        wanted = ((entry, self._wanted(name, snapshot)) for name, entry in self.flight.change.updates.items())
+        sent = self.flight.change.updates
+        wanted = ((sent[name], self._wanted(name, snapshot)) for name in self._pending & sent.keys())
         return [entry for entry, now in wanted if now is None or now.version != entry.version]
 
     def take_back(self, flight: Flight) -> None:

@@ -204,3 +204,7 @@ def test_a_withdrawn_group_is_waited_for_without_a_time_at_which_to_look_again(*
     server.hub.withdraw(GROUP)
     assert client.hear() == []
     assert client.seat.stream.wake_at is None
+
+
+def test_nobody_is_connected_of_a_group_that_is_not_known() -> None:
+    assert Server().hub.connected_of("nobody/knows") == []

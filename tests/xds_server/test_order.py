@@ -182,6 +182,17 @@ def test_each_route_table_waits_for_itself(*, whole: bool) -> None:
 
 @pytest.mark.rule(32)
 @BOTH
+def test_each_listener_waits_for_itself(*, whole: bool) -> None:
+    ports = {"l1": listener("v1", None, "c1"), "l2": listener("v1", None, "c1")}
+    client = settled(Server(), {CDS: ONE, LDS: ports}, whole=whole)
+    later = {"l1": listener("v2", None, "c2"), "l2": listener("v2", None, "c1")}
+    made, free = client.publish({CDS: TWO, LDS: later})
+    assert (made.type_url, bodies(free)["l2"]) == (CDS, later["l2"].body.decode())
+    assert bodies(free).get("l1") == (ports["l1"].body.decode() if whole else None)
+
+
+@pytest.mark.rule(32)
+@BOTH
 def test_the_newest_route_is_sent_when_the_wait_is_over(*, whole: bool) -> None:
     client = settled(Server(), offer(RDS, "c1", clusters=ONE), whole=whole)
     [made] = client.publish(offer(RDS, "c2", clusters=TWO))
@@ -460,6 +471,18 @@ def test_a_returning_client_that_takes_full_sets_keeps_them_too() -> None:
     client.take_all([clusters, kept])
     [gone] = client.hear_after(GRACE)
     assert names(gone) == ["c2"]
+
+
+@pytest.mark.rule(37)
+def test_a_returning_client_keeps_clusters_that_went_while_the_whole_group_was_withdrawn() -> None:
+    server = Server()
+    first = {CDS: ONE, RDS: {"way": table("v1", "c1")}}
+    client, _stays = settled(server, first, whole=True), server.connect(whole=True)
+    client.leave()
+    server.hub.withdraw(GROUP)
+    server.publish({CDS: NEW, RDS: {"way": table("v2", "c2")}})
+    [clusters] = server.connect(whole=True).ask(CDS, version=client.versions[CDS])
+    assert names(clusters) == ["c1", "c2"]
 
 
 @pytest.mark.rule(37)

@@ -181,3 +181,20 @@ def test_what_is_to_be_taken_away_later_is_owed_by_nobody(*, whole: bool) -> Non
     assert not talk.seat.stream.is_settled
     talk.take_all(talk.hear_after(GRACE))
     assert talk.seat.stream.is_settled
+
+
+@BOTH
+def test_what_is_to_be_taken_away_is_owed_until_it_waits_for_that_and_again_if_it_comes_back(
+    *, whole: bool
+) -> None:
+    server = Server()
+    server.publish({CDS: {"a": Resource(b"v1")}})
+    talk = server.connect(whole=whole)
+    talk.take_all(talk.want(CDS))
+    for number, clusters in enumerate(({}, {"a": Resource(b"v2")})):
+        cause = Cause(number, server.clock.now)
+        snapshot = Snapshot.of({CDS: clusters}, server.hub.snapshot(GROUP))
+        assert server.hub.publish(GROUP, snapshot, cause) is True
+        assert server.hub.oldest() == cause
+        talk.take_all(talk.hear())
+        assert server.hub.oldest() is None
