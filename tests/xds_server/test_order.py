@@ -415,6 +415,18 @@ def test_a_route_of_a_refused_response_may_be_live_so_its_clusters_stay(*, whole
     assert names(gone) == (["c1"] if whole else [])
 
 
+@pytest.mark.rule(23)
+@pytest.mark.rule(36)
+def test_a_route_of_a_refused_response_that_was_taken_away_keeps_no_cluster() -> None:
+    first = {CDS: TWO, RDS: {"r1": table("v1", "c1"), "r2": table("v1", "c1")}}
+    client = settled(Server(), first, whole=False)
+    [both] = client.publish({CDS: TWO, RDS: {"r1": table("v2", "c2"), "r2": table("bad", "c1")}})
+    client.server.publish({CDS: ONE, RDS: {}})
+    gone = client.take_all(client.nack(both, "'r2' is wrong"))
+    assert names_gone(gone) == ["r1", "r2"]
+    assert names_gone(client.hear_after(GRACE)) == ["c2"]
+
+
 @pytest.mark.rule(37)
 def test_a_returning_client_keeps_old_clusters_until_its_routes_are_current() -> None:
     server = Server()

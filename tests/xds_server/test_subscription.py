@@ -69,6 +69,14 @@ def test_a_delta_client_may_drop_everything_and_keep_a_name() -> None:
     assert gone.removed == ("a",)
 
 
+@pytest.mark.rule(10)
+def test_a_delta_client_that_drops_everything_is_not_sent_what_came_meanwhile() -> None:
+    client = talk(whole=False)
+    [all_] = client.change(CDS)
+    assert client.publish({CDS: {name: plain(name) for name in "abcx"}}) == []
+    assert client.change(CDS, unsubscribe=("*",)) == client.ack(all_) == []
+
+
 @pytest.mark.rule(3)
 def test_a_delta_client_may_come_back_to_everything() -> None:
     client = talk(whole=False)
