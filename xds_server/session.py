@@ -261,7 +261,7 @@ class Session:
         """The same for a client that may have anything of the full set in another version."""
         moot = change.removed | self._suspects.keys()
         kept = {name: each for name, each in self._known().items() if name not in moot}
-        for_now = change.for_now | (self._pending - change.updates.keys())
+        for_now = change.for_now | (self._pending - change.updates.keys() - change.removed)
         return structs.replace(change, updates={**kept, **change.updates}, for_now=for_now)
 
     def launch(self, change: Change, nonce: str) -> Response:
