@@ -124,6 +124,7 @@ def test_proxies_are_kept_apart_by_node_and_by_zone_where_that_is_possible() -> 
     for each in constraints:
         assert each["whenUnsatisfiable"] == "ScheduleAnyway"
         assert each["labelSelector"] == at(deployment, "spec/selector")
+        assert each["matchLabelKeys"] == ["pod-template-hash"]
 
 
 def test_a_service_has_the_ports_of_its_gateway() -> None:

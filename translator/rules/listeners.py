@@ -250,7 +250,7 @@ def _taken_by_an_elder(world: World, slot: Slot, listener: Listener) -> Refused 
 
 def is_for_datagrams(world: World, gateway: Name, port: int) -> bool:
     """Say whether a listener of any Gateway takes the datagrams that come to a port of this one."""
-    return any(_has(world, each, port, "UDP") for each in {gateway, *_meeting(world, gateway, port)})
+    return any(_has(world, each, port, "UDP") for each in _meeting(world, gateway, port) or (gateway,))
 
 
 def _meeting(world: World, gateway: Name, port: int) -> tuple[Name, ...]:
